@@ -267,9 +267,10 @@ impl Gateway {
             AfterOpen::Callback { id, enabled } => self.callback_on(at, id, enabled, out),
             AfterOpen::Confirm { id, of, answer } => self.confirm_on(at, id, &of, answer, out),
             AfterOpen::Queue { id, remove } => self.queue_on(at, id, remove, out),
-            AfterOpen::Wait { id, of } => {
+            AfterOpen::Wait(plan) => {
                 self.ledger.put(id, asked);
-                self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(id), out);
+                let of = plan.of.clone();
+                self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(plan), out);
             }
             AfterOpen::Tools { id } => {
                 self.ledger.put(id, asked);

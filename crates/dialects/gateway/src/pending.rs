@@ -71,7 +71,9 @@ pub(crate) enum Wanted {
     /// A run once more, because its end was heard and not all of it.
     Ends(TurnId),
     /// A run once more, for who waits for it.
-    Waits(RequestId),
+    Waits(WaitPlan),
+    /// Where the run is that somebody waits for.
+    FindsRun(WaitPlan),
     /// One of several answers that a request needs.
     Part(WorkId, WorkPart),
     /// A service's answer, of those that a request needs.
@@ -137,10 +139,7 @@ pub(crate) enum AfterOpen {
         id: RequestId,
         remove: Option<ItemId>,
     },
-    Wait {
-        id: RequestId,
-        of: RunRef,
-    },
+    Wait(WaitPlan),
     Tools {
         id: RequestId,
     },
@@ -167,6 +166,7 @@ impl AfterOpen {
         match self {
             AfterOpen::Send(plan) => plan.id,
             AfterOpen::Create(plan) => plan.id,
+            AfterOpen::Wait(plan) => plan.id,
             AfterOpen::Patch { id, .. }
             | AfterOpen::Fork { id, .. }
             | AfterOpen::Cancel { id, .. }
@@ -174,7 +174,6 @@ impl AfterOpen {
             | AfterOpen::Callback { id, .. }
             | AfterOpen::Confirm { id, .. }
             | AfterOpen::Queue { id, .. }
-            | AfterOpen::Wait { id, .. }
             | AfterOpen::Tools { id }
             | AfterOpen::Execute { id, .. }
             | AfterOpen::Subscribe { id, .. }
@@ -217,6 +216,14 @@ pub(crate) struct SendPlan {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) model: Option<Arc<str>>,
     pub(crate) trace: Option<Arc<str>>,
+}
+
+/// Somebody waits for a run.
+pub(crate) struct WaitPlan {
+    pub(crate) id: RequestId,
+    pub(crate) of: RunRef,
+    /// Sessions where it may be as well, the next one last.
+    pub(crate) elsewhere: Vec<SessionId>,
 }
 
 /// A session to be.

@@ -11,7 +11,7 @@ use crate::faults;
 use crate::inbound::events::beyond;
 use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, Wanted, WorkEnd};
+use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WorkEnd};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
     ToolInfo, ToolsResult,
@@ -49,7 +49,7 @@ impl Gateway {
             Wanted::Prompt { id, key } => self.prompted(session, id, tag, key, result, out),
             Wanted::Joins(id) => self.joins(session, id, result, out),
             Wanted::Ends(turn) => self.recounted_end(session, &turn, result, out),
-            Wanted::Waits(id) => self.waits(session, id, result, out),
+            Wanted::Waits(plan) => self.waits(session, plan, result, out),
             Wanted::Part(work, part) => self.part_answered(work, part, session.as_ref(), result, out),
             Wanted::Subagents(work) => self.subagents_answered(work, result, out),
             Wanted::Called(id) => self.called(id, result, out),
@@ -83,6 +83,7 @@ impl Gateway {
             | Wanted::Service { .. }
             | Wanted::Exists { .. }
             | Wanted::AttachedDeleted(_)
+            | Wanted::FindsRun(_)
             | Wanted::CatchUp { .. }
             | Wanted::HasPlace { .. }
             | Wanted::Replay { .. }
@@ -273,6 +274,14 @@ impl Gateway {
                 });
                 self.existed(session, *after, exists, out);
             }
+            (Wanted::FindsRun(plan), answer) => {
+                // What nobody remembers may be in the log of the session that is meant where none is named.
+                let found = match answer {
+                    Ok(GatewayAnswer::RunIn(Some(session))) => session,
+                    _ => self.attached.clone(),
+                };
+                self.on_known_session(found, AfterOpen::Wait(plan), out);
+            }
             (Wanted::AttachedDeleted(session), Ok(GatewayAnswer::Exists(false))) => self.attached_deleted(&session),
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
                 match wish.page(&entries, more, &self.options.prices) {
@@ -415,11 +424,17 @@ impl Gateway {
     }
 
     /// Who waits for a run.
-    fn waits(&mut self, session: Option<SessionId>, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
+    fn waits(&mut self, session: Option<SessionId>, plan: WaitPlan, result: Result<Reply, Fault>, out: &mut Out) {
+        let WaitPlan { id, of, mut elsewhere } = plan;
         let at = session.as_ref().and_then(|session| self.view_at(session));
         let (recounted, at) = match (result, at) {
             (Ok(Reply::Recounted(recounted)), Some(at)) => (recounted, at),
             (Err(fault), _) if fault.kind == FaultKind::NotFound => {
+                while let Some(next) = elsewhere.pop() {
+                    if let Some(at) = self.view_at(&next) {
+                        return self.carry_out(at, AfterOpen::Wait(WaitPlan { id, of, elsewhere }), out);
+                    }
+                }
                 return self.refuse(id, &GatewayRefusal::invalid("unknown_run", "there is no such run here"), out);
             }
             (Err(fault), _) => return self.faulty(id, &fault, out),

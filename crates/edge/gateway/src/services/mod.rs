@@ -282,6 +282,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::Exists { session } => {
                 kept_up(async move { Ok(GatewayAnswer::Exists(sessions::exists(&services, &session).await?)) })
             }
+            GatewayOwn::FindRun { turn } => {
+                at_once(Ok(GatewayAnswer::RunIn(lane_history::session_of(&services, &turn))))
+            }
             GatewayOwn::WhenDeleted { session } => {
                 Box::pin(deletions::when_deleted(services, self.attached_asked.clone(), session))
             }

@@ -148,3 +148,23 @@ fn whoever_is_attached_to_a_session_that_is_deleted_falls_back_to_a_fresh_one() 
         }
     });
 }
+
+#[test]
+fn a_run_is_waited_for_without_saying_where_it_is() {
+    paused(async {
+        let mut play = Play::new();
+        let (a, b) = (play.connect(), play.connect());
+        let send = json!({"message": "say 2 words", "sessionId": "ws:there", "idempotencyKey": "k"});
+        let run = play.ask(a, "agent.send", send).await.last().unwrap()["result"]["runId"].clone();
+        for at in [a, b] {
+            let waited = play.result(at, "agent.wait", json!({"runId": run})).await;
+            assert_eq!((&waited["state"], &waited["content"]), (&json!("complete"), &json!("w1 w2")));
+            assert_eq!(play.error(at, "agent.wait", json!({"runId": "none"})).await.1, "unknown_run");
+        }
+        // A key is looked for where the connection is.
+        let waited = play.result(a, "agent.wait", json!({"idempotencyKey": "k"})).await;
+        assert_eq!(waited["runId"], run);
+        let other = play.connect();
+        assert_eq!(play.error(other, "agent.wait", json!({"idempotencyKey": "k"})).await.1, "unknown_run");
+    });
+}
