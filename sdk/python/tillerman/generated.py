@@ -1606,10 +1606,10 @@ class GenerateParams(TypedDict):
 
 
 class GenerateResult(TypedDict):
-    """For the sender to write."""
+    """For the sender to write. Times of codes are ISO 8601, as those of a session."""
 
     code: str
-    expiresAt: int
+    expiresAt: str
 
 
 
@@ -1618,8 +1618,8 @@ class CodeRow(TypedDict):
 
     code: str
     channel: Union[str, None]
-    createdAt: int
-    expiresAt: int
+    createdAt: str
+    expiresAt: str
 
 
 
@@ -1628,7 +1628,7 @@ class ApprovedRow(TypedDict):
 
     channel: str
     senderId: str
-    approvedAt: int
+    approvedAt: str
 
 
 

@@ -478,13 +478,13 @@ fn a_code_is_made_by_a_command() {
     talk.ask(1, "agent.send", json!({"message": "/pair generate chat", "sessionId": "s"}));
     let GatewayOwn::Service(call) = &talk.out.own[0].call else { panic!("{:?}", talk.out.own) };
     assert!(matches!(&**call, ServiceCall::Pairing(_)), "{call:?}");
-    let made = GenerateResult { code: "AB12".into(), expires_at: 5 };
+    let made = GenerateResult { code: "AB12".into(), expires_at: "2025-02-13T12:05:00Z".into() };
     talk.own(Ok(GatewayAnswer::Service(Box::new(ServiceAnswer::Pairing(PairingAnswer::Generated(made))))));
     talk.ask(2, "agent.send", json!({"message": "/pair list", "sessionId": "s"}));
     talk.own(Err(GatewayRefusal::internal("store", "no")));
     let heard = talk.frames();
     assert_eq!(heard[..2], [r#"1 content "code: AB12""#, r#"1 done "code: AB12""#]);
-    let command = r#""command":{"data":{"code":"AB12","expiresAt":5},"name":"/pair","ok":true}"#;
+    let command = r#""command":{"data":{"code":"AB12","expiresAt":"2025-02-13T12:05:00Z"},"name":"/pair","ok":true}"#;
     assert!(heard[2].contains(command), "{heard:?}");
     assert!(heard[5].contains(r#""name":"/pair","ok":false"#), "{heard:?}");
 }
