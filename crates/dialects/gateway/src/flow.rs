@@ -12,7 +12,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId};
 use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
+use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
 use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
@@ -147,16 +147,18 @@ impl Gateway {
             AfterOpen::Subscribe { plan, .. } => self.plan_after(*plan),
             _ => None,
         };
+        let plan = match after {
+            AfterOpen::Create(plan) => Some(plan),
+            _ => None,
+        };
         let at = |cursor: crate::cursor::EventCursor| Cursor {
             session: Some(session.clone()),
             at: Position::at(cursor.whole_seq()),
             along: Along::Log,
         };
         Open {
-            workspace: match after {
-                AfterOpen::Create(plan) => plan.cwd.clone(),
-                _ => None,
-            },
+            workspace: plan.and_then(|plan| plan.cwd.clone()),
+            model: plan.and_then(|plan| plan.model.clone()),
             keep: after.keeps(),
             tool_names: Some(vocab::names::CANONICAL),
             controller: Some("gateway".into()),
@@ -220,9 +222,10 @@ impl Gateway {
 
     /// On the session now. One that may be a name alone is saved first for who needs that, from where it stands.
     pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
-        match after.keeps() && self.views[at].at.seq == 0 {
-            true => self.keep_view(at, after, out),
-            false => self.carry_out_kept(at, after, false, out),
+        match after {
+            AfterOpen::Create(plan) if plan.model.is_some() => self.model_first(at, plan, out),
+            after if after.keeps() && self.views[at].at.seq == 0 => self.keep_view(at, after, out),
+            after => self.carry_out_kept(at, after, false, out),
         }
     }
 
@@ -239,7 +242,7 @@ impl Gateway {
         let asked = Awaits::Asked { session: Some(session.clone()), aside: None };
         match after {
             AfterOpen::Send(plan) => self.send_on(*plan, out),
-            AfterOpen::Create(plan) => self.create_on(at, *plan, created, out),
+            AfterOpen::Create(plan) => self.create_on(at, plan, created, out),
             AfterOpen::Patch { id, changes, queue, notify } => {
                 self.ledger.put(id, asked);
                 if let Some(on) = notify {
@@ -304,10 +307,21 @@ impl Gateway {
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
     }
 
-    fn create_on(&mut self, at: usize, plan: crate::pending::CreatePlan, created: bool, out: &mut Out) {
+    /// The model of a session that is there: one that cannot be had must not have made or changed anything.
+    fn model_first(&mut self, at: usize, mut plan: Box<CreatePlan>, out: &mut Out) {
+        let Some(model) = plan.model.take() else { return };
         let session = self.views[at].session.clone();
         self.ledger.put(plan.id, Awaits::Asked { session: Some(session.clone()), aside: None });
-        self.attached = session.clone();
+        self.want(&session, SessionVerb::Set(Change::Model(model)), Wanted::ModelFirst(plan), out);
+    }
+
+    fn create_on(&mut self, at: usize, plan: Box<CreatePlan>, created: bool, out: &mut Out) {
+        // One that was opened for this was opened with it.
+        if plan.model.is_some() && !created {
+            return self.model_first(at, plan, out);
+        }
+        let session = self.views[at].session.clone();
+        self.ledger.put(plan.id, Awaits::Asked { session: Some(session.clone()), aside: None });
         let work = self.begin_work(plan.id, WorkEnd::Created { session, created });
         self.set_all(work, at, plan.changes, plan.queue, out);
         self.work_done(work, out);

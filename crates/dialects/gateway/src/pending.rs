@@ -62,6 +62,8 @@ pub(crate) enum Wanted {
     Opened(SessionId),
     /// The model is chosen; then the message goes.
     ModelSet(Box<SendPlan>),
+    /// The same of a session that is to be made of one that is there; then that is done.
+    ModelFirst(Box<CreatePlan>),
     Prompt {
         id: RequestId,
         key: Option<Arc<str>>,
@@ -230,6 +232,8 @@ pub(crate) struct WaitPlan {
 pub(crate) struct CreatePlan {
     pub(crate) id: RequestId,
     pub(crate) cwd: Option<PathBuf>,
+    /// Not chosen yet. One that is not there leaves everything as it is.
+    pub(crate) model: Option<Arc<str>>,
     pub(crate) changes: Vec<Change>,
     pub(crate) queue: Option<crate::params::QueuePart>,
 }

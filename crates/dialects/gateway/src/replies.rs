@@ -46,6 +46,11 @@ impl Gateway {
                     self.fail(plan.id, &refusal, out);
                 }
             },
+            Wanted::ModelFirst(plan) => match (result, session.and_then(|session| self.view_at(&session))) {
+                (Ok(_), Some(at)) => self.carry_out(at, AfterOpen::Create(plan), out),
+                (Ok(_), None) => self.refuse(plan.id, &GatewayRefusal::mixed_up(), out),
+                (Err(fault), _) => self.faulty(plan.id, &fault, out),
+            },
             Wanted::Prompt { id, key } => self.prompted(session, id, tag, key, result, out),
             Wanted::Joins(id) => self.joins(session, id, result, out),
             Wanted::Ends(turn) => self.recounted_end(session, &turn, result, out),

@@ -153,6 +153,7 @@ impl Gateway {
                 None => self.refuse(id, &GatewayRefusal::mixed_up(), out),
             },
             (WorkEnd::Created { session, created }, None) => {
+                self.attached = session.clone();
                 self.answer(id, &CreateResult { session_id: session.to_string(), created }, out);
             }
             (WorkEnd::Callback, None) => self.answer(id, &SuccessResult { success: true }, out),

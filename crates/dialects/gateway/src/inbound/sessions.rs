@@ -25,10 +25,9 @@ pub(crate) fn create(
         return Err(GatewayRefusal::wrong_param("cwd", "`cwd` must be an absolute path"));
     }
     let session = params.session_id.map_or_else(|| gateway.fresh_session(), |name| name.0);
-    let mut changes = Vec::new();
-    changes.extend(params.title.map(|title| Change::Title(title.0)));
-    changes.extend(params.model_tier.map(|tier| Change::Model(tier.0)));
-    let plan = CreatePlan { id, cwd, changes, queue: params.queue };
+    let changes = params.title.map(|title| Change::Title(title.0)).into_iter().collect();
+    let model = params.model_tier.map(|tier| tier.0);
+    let plan = CreatePlan { id, cwd, model, changes, queue: params.queue };
     gateway.on_session(&session, AfterOpen::Create(Box::new(plan)), out);
     Ok(())
 }

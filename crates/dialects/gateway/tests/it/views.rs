@@ -5,6 +5,7 @@ use serde_json::json;
 use vocab::{Event, Fault, FaultKind, Position, Reply, Target, Told, Verb};
 use wire::Dialect as _;
 
+use crate::play::{Play, paused};
 use crate::talk::{Talk, entry, made, opened, started, user};
 
 #[test]
@@ -155,4 +156,32 @@ fn a_session_that_was_opened_for_something_else_is_saved_before_it_counts_as_mad
             assert!(matches!(&saving.verb, Verb::Open(open) if open.keep), "{method}, {is_on}: {saving:?}");
         }
     }
+}
+
+/// Whatever the connection is on already, and whether the session is there or not.
+#[test]
+fn a_session_that_cannot_have_its_model_is_not_made_and_not_attached() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        let (a, b) = (play.connect(), play.connect());
+        let create = |session: &str, model: &str| json!({"sessionId": session, "title": "t", "modelTier": model});
+        play.ask(b, 1, "agent.send", json!({"message": "say 1 words", "sessionId": "s:there"})).await;
+        play.ask(a, 1, "agent.send", json!({"message": "/status"})).await;
+        for (id, session) in (2..).zip(["s:new", "ws:c1", "s:there"]) {
+            let refused = play.result(a, id, "sessions.create", create(session, "nope")).await;
+            assert_eq!(refused["error"]["data"]["reason"], "unknown_model", "{session}: {refused}");
+            let summary = play.stage.store.summary(&session.into()).await.unwrap();
+            assert_eq!(summary.is_some(), session == "s:there", "{session}");
+            assert_eq!(summary.and_then(|summary| summary.title), None, "{session}");
+        }
+        let sent = play.ask(a, 8, "agent.send", json!({"message": "say 1 words"})).await;
+        assert_eq!(sent.last().unwrap()["result"]["sessionId"], "ws:c1", "it is attached where it was");
+        for (id, session) in (10..).zip(["s:new", "s:there"]) {
+            let made = play.result(a, id, "sessions.create", create(session, "mock/beta")).await;
+            assert_eq!(made["result"]["created"], session == "s:new", "{made}");
+            let sent = play.ask(a, id + 10, "agent.send", json!({"message": "say 1 words"})).await;
+            let result = &sent.last().unwrap()["result"];
+            assert_eq!((&result["sessionId"], &result["model"]), (&json!(session), &json!("mock/beta")));
+        }
+    });
 }
