@@ -83,6 +83,8 @@ class SessionParams(TypedDict):
 class ElevationPart(TypedDict):
     """How long what would be asked is allowed: until a moment, or so many minutes from now."""
 
+    active: NotRequired[bool]
+    """`false`: no more; then nothing else is needed."""
     untilMs: NotRequired[int]
     minutes: NotRequired[int]
 

@@ -63,6 +63,8 @@ export interface SessionParams {
 
 /** How long what would be asked is allowed: until a moment, or so many minutes from now. */
 export interface ElevationPart {
+  /** `false`: no more; then nothing else is needed. */
+  active?: boolean;
   untilMs?: number;
   minutes?: number;
 }

@@ -31,8 +31,7 @@ impl Gateway {
         };
         let note = QueueNote::of(code, lane, note);
         if let Some(texts) = note.summary.as_ref() {
-            let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
-            refusal.message = faults::message(&format!("{}{lines}", refusal.message));
+            refusal.message = faults::message_with(&refusal.message, texts);
         }
         let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
         let refusal = refusal.with("queue", &note);

@@ -399,12 +399,16 @@ impl Gateway {
         if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
     }
     pub(crate) fn incident(&self, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
-        if refusal.code != Code::Internal || refusal.reason == Some("model_error") {
+        if refusal.code != Code::Internal {
             return refusal;
         }
         let incident = self.options.ids.mint(IdKind::Item);
         out.notes.push(format!("incident {incident}: {}", refusal.message));
-        let message = faults::without_paths(&refusal.message);
+        // What a model's server says has no path of this machine.
+        let message = match refusal.reason {
+            Some("model_error") => refusal.message.clone(),
+            _ => faults::without_paths(&refusal.message),
+        };
         GatewayRefusal { message, ..refusal }.with("incident", incident)
     }
 }

@@ -76,6 +76,9 @@ pub(crate) fn patch(
 
 fn elevated_until(wish: Wish<ElevationPart>, now_ms: i64) -> Result<Option<i64>, GatewayRefusal> {
     let Wish::Set(part) = wish else { return Ok(None) };
+    if part.active == Some(false) {
+        return Ok(None);
+    }
     let until = match (part.until_ms, part.minutes) {
         (Some(until), None) => until.0,
         (None, Some(minutes)) => now_ms + minutes.0 * 60_000,

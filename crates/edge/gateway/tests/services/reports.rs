@@ -121,3 +121,20 @@ fn a_fork_counts_nothing_a_second_time() {
         assert_eq!((&now["messagesProcessed"], &now["runStates"]["complete"]), (&json!(3), &json!(3)), "{now}");
     });
 }
+
+#[test]
+fn tools_have_the_names_of_this_wire_in_reports() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", r#"call glob {"pattern":"*"} then say done"#).await;
+        let call = json!({"sessionId": "ws:a", "tool": "file.glob", "args": {"pattern": "*"}});
+        play.ask(at, "tools.execute", call).await;
+        let days = json!({"groupBy": "tool", "from": "2023-11-01", "to": "2023-11-30"});
+        let tools = play.result(at, "usage.report", days).await;
+        assert_eq!(tools["rows"][0]["key"], "file.glob", "{tools}");
+        let said = play.result(at, "audit.query", json!({"sessionId": "ws:a"})).await;
+        let called: Vec<_> = said["lines"].as_array().unwrap().iter().filter(|line| line["action"] == "call").collect();
+        assert_eq!((called.len(), &called[0]["detail"]), (1, &json!("file.glob")), "{said}");
+    });
+}
