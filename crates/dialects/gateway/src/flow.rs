@@ -161,7 +161,6 @@ impl Gateway {
             model: plan.and_then(|plan| plan.model.clone()),
             keep: after.keeps(),
             tool_names: Some(vocab::names::CANONICAL),
-            controller: Some("gateway".into()),
             abilities: Abilities { answers, only_listens, ..ABLE },
             usual: (self.options.usual)(session),
             on_restart: Some(OnRestart::Continue),

@@ -238,7 +238,7 @@ impl Gateway {
                 let view = &mut self.views[at];
                 let Some(place) = view.asks.iter().position(|open| open.ask == *ask) else { return };
                 let open = view.asks.remove(place);
-                let (decision, by) = projection::decision(end);
+                let (decision, by) = projection::decision(end, entry.by.as_ref());
                 let (ask_id, call_id) = (open.ask.to_string(), open.call.to_string());
                 let data = events::ToolConfirmDoneData { call_id, decision, by, ask_id };
                 if view.callback {

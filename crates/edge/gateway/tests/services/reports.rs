@@ -48,7 +48,7 @@ fn the_audit_says_who_did_what_and_whether_it_is_whole() {
         play.run(at, "ws:a", "say 1 words").await;
         let said = play.result(at, "audit.query", json!({"sessionId": "ws:a", "verify": true})).await;
         let lines = said["lines"].as_array().unwrap();
-        assert!(lines.iter().any(|line| line["action"] == "prompt" && line["by"] == "controller:gateway"), "{said}");
+        assert!(lines.iter().any(|line| line["action"] == "prompt" && line["by"] == "user:ann"), "{said}");
         assert!(!said.to_string().contains("say 1 words"), "what was said is not there");
         assert_eq!((&said["whole"], said["head"].is_string()), (&json!(true), true));
         let one = play.result(at, "audit.query", json!({"limit": 1})).await;
