@@ -83,6 +83,8 @@ class SessionParams(TypedDict):
 class ElevationPart(TypedDict):
     """How long what would be asked is allowed: until a moment, or so many minutes from now."""
 
+    active: NotRequired[bool]
+    """`false`: no more; then nothing else is needed."""
     untilMs: NotRequired[int]
     minutes: NotRequired[int]
 
@@ -1606,10 +1608,10 @@ class GenerateParams(TypedDict):
 
 
 class GenerateResult(TypedDict):
-    """For the sender to write."""
+    """For the sender to write. Times of codes are ISO 8601, as those of a session."""
 
     code: str
-    expiresAt: int
+    expiresAt: str
 
 
 
@@ -1618,8 +1620,8 @@ class CodeRow(TypedDict):
 
     code: str
     channel: Union[str, None]
-    createdAt: int
-    expiresAt: int
+    createdAt: str
+    expiresAt: str
 
 
 
@@ -1628,7 +1630,7 @@ class ApprovedRow(TypedDict):
 
     channel: str
     senderId: str
-    approvedAt: int
+    approvedAt: str
 
 
 

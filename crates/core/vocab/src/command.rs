@@ -96,6 +96,10 @@ pub enum SessionVerb {
     },
     /// Stops what runs unless another peer is here: this one goes, and nobody would be left.
     InterruptIfAlone,
+    /// Stops this turn unless another peer began it that is here: this one came into it later, and does not want it any more.
+    InterruptUnlessWanted {
+        turn: TurnId,
+    },
     /// End a retry wait at once; the turn fails with the error it was waiting on.
     AbortRetry,
     /// Some of them move the peer to another session.
@@ -191,6 +195,7 @@ impl SessionVerb {
             self,
             SessionVerb::Interrupt { .. }
                 | SessionVerb::InterruptIfAlone
+                | SessionVerb::InterruptUnlessWanted { .. }
                 | SessionVerb::Answer { .. }
                 | SessionVerb::Progress { .. }
                 | SessionVerb::AbortRetry
@@ -337,6 +342,8 @@ pub enum Delivery {
 pub enum QueueVerb {
     List,
     TakeBack(ItemId),
+    /// The same, unless another peer sent it that is here; then nothing is taken back.
+    TakeBackUnlessWanted(ItemId),
     Clear,
     /// Only what waits for a turn of its own.
     ClearTurns,

@@ -66,6 +66,7 @@ impl FaultKind {
     }
 }
 
+const GOES_ON: &str = "what is not finished goes on with its next start";
 const TOO_SLOW: &str = "this connection reads too slowly; attach again where it stopped";
 
 /// Kind for machines, message for people, hints for whoever can fix it.
@@ -92,6 +93,13 @@ impl Fault {
     }
     pub fn is_too_slow(&self) -> bool {
         self.kind == FaultKind::Unsupported && self.message == TOO_SLOW
+    }
+    /// The process ends and leaves what runs as it is: whoever starts it again finds it going on.
+    pub fn suspended() -> Self {
+        Self::new(FaultKind::ShuttingDown, "the process that holds this session is ending").hint(GOES_ON)
+    }
+    pub fn is_suspended(&self) -> bool {
+        self.kind == FaultKind::ShuttingDown && self.hints.iter().any(|hint| hint == GOES_ON)
     }
     pub fn answered(mut self, status: u16) -> Self {
         self.status = Some(status);

@@ -31,8 +31,7 @@ impl Gateway {
         };
         let note = QueueNote::of(code, lane, note);
         if let Some(texts) = note.summary.as_ref() {
-            let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
-            refusal.message = faults::message(&format!("{}{lines}", refusal.message));
+            refusal.message = faults::message_with(&refusal.message, texts);
         }
         let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
         let refusal = refusal.with("queue", &note);
@@ -40,7 +39,8 @@ impl Gateway {
         self.refuse(id, &refusal, out);
     }
 
-    /// A run whose end was heard is told, now that what comes with the end is known.
+    /// A run whose end was heard is told, now that what comes with the end is known: how the session stands, and how full its
+    /// context is, the engine says right behind it.
     pub(crate) fn flush(&mut self, at: usize, out: &mut Out) {
         let view = &mut self.views[at];
         if !view.run.as_ref().is_some_and(GatewayRun::is_over) {
@@ -236,6 +236,7 @@ impl Gateway {
 
     /// Whatever waits for a session ends here.
     fn gone_from(&mut self, at: usize, fault: &Fault, out: &mut Out) {
+        self.flush(at, out);
         let mut view = self.views.remove(at);
         let session = view.session.clone();
         let (refusal, cancels) = match fault.kind {
@@ -251,13 +252,20 @@ impl Gateway {
         runs.extend(view.ended.drain(..).map(|ended| (ended.run, ended.ids)));
         runs.extend(view.run.take().map(|run| (run, std::mem::take(&mut view.ids))));
         for (mut run, ids) in runs {
+            // Its log is left open, and the next start goes on with it: who sends the message again has it done twice.
+            let resumes = fault.is_suspended() && !run.is_over() && !run.is_stopping();
+            let refusal = if resumes { refusal.clone().with("resumes", true) } else { refusal.clone() };
+            let waits = view.held.extract_if(.., |it| matches!(&it.of, WaitsFor::Turn(turn) if *turn == run.turn));
+            for it in waits {
+                self.refuse(it.id, &refusal, out);
+            }
             let mut tails = Tails::new();
             run.vanished(&mut tails);
             if cancels {
                 run.cancel_requested(now_ms, &mut tails);
             }
             tails.push(run_state(if cancels { RunStateWord::Cancelled } else { RunStateWord::Error }, now_ms));
-            let refusal = refusal.clone().with("content", &*run.content());
+            let refusal = refusal.with("content", &*run.content());
             for it in ids {
                 tails.iter().for_each(|tail| self.ledger.event(it.id, tail, out));
                 self.fail(it.id, &refusal, out);
@@ -295,9 +303,9 @@ impl Gateway {
             Parting::GraceOver => {
                 self.shutting_down = true;
                 let close = self.closing(CloseCode::GoingAway, SHUTTING_DOWN);
-                let over = Fault::new(FaultKind::ShuttingDown, "the server is shutting down");
+                // Every session of a gateway is loaded with the rule to go on.
                 while !self.views.is_empty() {
-                    self.gone_from(0, &over, out);
+                    self.gone_from(0, &Fault::suspended(), out);
                 }
                 for id in self.ledger.ids_where(|_| true) {
                     self.fail_or_refuse(id, &faults::cancelled("shutdown"), out);

@@ -13,6 +13,9 @@ pub(crate) const BUSY_MS: u64 = 1000;
 /// Characters of a message.
 const MESSAGE_CHARS_MAX: usize = 500;
 
+/// Texts of dropped messages in one message.
+const DROPPED_SHOWN_MAX: usize = 10;
+
 /// A fault of the engine. `provider`: whose model it was about, where it was about one.
 pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     let (code, reason) = match fault.kind {
@@ -62,6 +65,12 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
 pub(crate) fn message(text: &str) -> String {
     let start: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
     visible_line(&start).chars().take(MESSAGE_CHARS_MAX).collect()
+}
+
+/// The same with what was dropped from a lane behind it, which is bounded itself: ten texts of 120 characters.
+pub(crate) fn message_with(message: &str, dropped: &[std::sync::Arc<str>]) -> String {
+    let lines: String = dropped.iter().take(DROPPED_SHOWN_MAX).map(|text| format!("; {text}")).collect();
+    visible_line(&format!("{message}{lines}"))
 }
 
 /// Where something lies on this machine is in the log; who is far away has no use for it.
@@ -221,6 +230,15 @@ mod tests {
     fn a_message_is_one_visible_line_of_bounded_length() {
         assert_eq!(message("a\n\u{1b}[2J"), "a␊␛[2J");
         assert_eq!(message(&"ü".repeat(10_000)).chars().count(), MESSAGE_CHARS_MAX);
+    }
+
+    #[test]
+    fn ten_dropped_texts_are_told_whole() {
+        let texts: Vec<std::sync::Arc<str>> =
+            (0..12).map(|number| format!("{number:02}{}", "ü".repeat(118)).into()).collect();
+        let told = message_with("the lane is full", &texts);
+        assert!(told.ends_with(&*texts[9]) && !told.contains(&*texts[10]), "{told}");
+        assert_eq!(message_with("a", &["b\nc".into()]), "a; b␊c");
     }
 
     #[test]

@@ -12,9 +12,9 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId};
 use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
+use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
-use crate::session_view::{LEAVE_AFTER_MS, OpenConfirm, SessionView, UNUSED_VIEWS_MAX, VIEWS_MAX};
+use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
 /// What a connection can do on every session. No event of this wire could show an extension's dialog.
 const ABLE: Abilities =
@@ -147,19 +147,20 @@ impl Gateway {
             AfterOpen::Subscribe { plan, .. } => self.plan_after(*plan),
             _ => None,
         };
+        let plan = match after {
+            AfterOpen::Create(plan) => Some(plan),
+            _ => None,
+        };
         let at = |cursor: crate::cursor::EventCursor| Cursor {
             session: Some(session.clone()),
             at: Position::at(cursor.whole_seq()),
             along: Along::Log,
         };
         Open {
-            workspace: match after {
-                AfterOpen::Create(plan) => plan.cwd.clone(),
-                _ => None,
-            },
-            keep: matches!(after, AfterOpen::Create(_) | AfterOpen::Service { .. }),
+            workspace: plan.and_then(|plan| plan.cwd.clone()),
+            model: plan.and_then(|plan| plan.model.clone()),
+            keep: after.keeps(),
             tool_names: Some(vocab::names::CANONICAL),
-            controller: Some("gateway".into()),
             abilities: Abilities { answers, only_listens, ..ABLE },
             usual: (self.options.usual)(session),
             on_restart: Some(OnRestart::Continue),
@@ -208,17 +209,27 @@ impl Gateway {
                 self.views.len() - 1
             }
         };
+        let is_kept = waiting.first().is_some_and(AfterOpen::keeps);
         for (number, after) in waiting.into_iter().enumerate() {
-            let resumed = opened.resumed || number > 0;
-            match after {
-                AfterOpen::Create(plan) => self.create_on(at, *plan, !resumed, out),
-                after => self.carry_out(at, after, out),
+            match is_kept {
+                true => self.carry_out_kept(at, after, !opened.resumed && number == 0, out),
+                // It was opened for something that did not need it saved.
+                false => self.carry_out(at, after, out),
             }
         }
     }
 
-    /// On the session now.
+    /// On the session now. One that may be a name alone is saved first for who needs that, from where it stands.
     pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
+        match after {
+            AfterOpen::Create(plan) if plan.model.is_some() => self.model_first(at, plan, out),
+            after if after.keeps() && self.views[at].at.seq == 0 => self.keep_view(at, after, out),
+            after => self.carry_out_kept(at, after, false, out),
+        }
+    }
+
+    /// The same on a session that is saved as far as this needs it. `created`: it was made for this.
+    fn carry_out_kept(&mut self, at: usize, after: AfterOpen, created: bool, out: &mut Out) {
         let (id, session) = (after.id(), self.views[at].session.clone());
         if !self.ledger.is_open(id) {
             return;
@@ -230,7 +241,7 @@ impl Gateway {
         let asked = Awaits::Asked { session: Some(session.clone()), aside: None };
         match after {
             AfterOpen::Send(plan) => self.send_on(*plan, out),
-            AfterOpen::Create(plan) => self.save_view(at, *plan, out),
+            AfterOpen::Create(plan) => self.create_on(at, plan, created, out),
             AfterOpen::Patch { id, changes, queue, notify } => {
                 self.ledger.put(id, asked);
                 if let Some(on) = notify {
@@ -258,9 +269,10 @@ impl Gateway {
             AfterOpen::Callback { id, enabled } => self.callback_on(at, id, enabled, out),
             AfterOpen::Confirm { id, of, answer } => self.confirm_on(at, id, &of, answer, out),
             AfterOpen::Queue { id, remove } => self.queue_on(at, id, remove, out),
-            AfterOpen::Wait { id, of } => {
+            AfterOpen::Wait(plan) => {
                 self.ledger.put(id, asked);
-                self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(id), out);
+                let of = plan.of.clone();
+                self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(plan), out);
             }
             AfterOpen::Tools { id } => {
                 self.ledger.put(id, asked);
@@ -281,26 +293,34 @@ impl Gateway {
         }
     }
 
-    /// A session that this connection is on and that may be a name alone is saved, from where it stands.
-    fn save_view(&mut self, at: usize, plan: crate::pending::CreatePlan, out: &mut Out) {
-        let view = &self.views[at];
-        if view.at.seq > 0 {
-            return self.create_on(at, plan, false, out);
-        }
-        let session = view.session.clone();
-        let after = AfterOpen::Create(Box::new(plan));
-        let abilities = self.abilities(at);
-        let open = Open { abilities, ..self.open_for(&session, &after) };
+    /// Saves a session that this connection is on. Once for all who need it.
+    fn keep_view(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
+        let session = self.views[at].session.clone();
         self.ledger.put(after.id(), Awaits::Asked { session: Some(session.clone()), aside: None });
+        if let Some(opening) = self.opening.iter_mut().find(|opening| opening.session == session) {
+            return opening.waiting.push(after);
+        }
+        let open = Open { abilities: self.abilities(at), ..self.open_for(&session, &after) };
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
         let what = GatewayPending::own(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
     }
 
-    fn create_on(&mut self, at: usize, plan: crate::pending::CreatePlan, created: bool, out: &mut Out) {
+    /// The model of a session that is there: one that cannot be had must not have made or changed anything.
+    fn model_first(&mut self, at: usize, mut plan: Box<CreatePlan>, out: &mut Out) {
+        let Some(model) = plan.model.take() else { return };
         let session = self.views[at].session.clone();
         self.ledger.put(plan.id, Awaits::Asked { session: Some(session.clone()), aside: None });
-        self.attached = session.clone();
+        self.want(&session, SessionVerb::Set(Change::Model(model)), Wanted::ModelFirst(plan), out);
+    }
+
+    fn create_on(&mut self, at: usize, plan: Box<CreatePlan>, created: bool, out: &mut Out) {
+        // One that was opened for this was opened with it.
+        if plan.model.is_some() && !created {
+            return self.model_first(at, plan, out);
+        }
+        let session = self.views[at].session.clone();
+        self.ledger.put(plan.id, Awaits::Asked { session: Some(session.clone()), aside: None });
         let work = self.begin_work(plan.id, WorkEnd::Created { session, created });
         self.set_all(work, at, plan.changes, plan.queue, out);
         self.work_done(work, out);
@@ -373,55 +393,21 @@ impl Gateway {
         }
     }
 
-    /// Leaves what nothing needs any more. When the next may be left.
-    pub(crate) fn leave_unused(&mut self, out: &mut Out) {
-        let now_ms = out.now_ms;
-        let is_due = |view: &SessionView| !view.is_used() && view.unused_since_ms + LEAVE_AFTER_MS <= now_ms;
-        while let Some(at) = self.views.iter().position(is_due) {
-            self.leave(at, out);
-        }
-    }
-    /// Who speaks to one session after the other is not on all of them.
-    pub(crate) fn leave_too_many(&mut self, out: &mut Out) {
-        while self.views.len() > UNUSED_VIEWS_MAX {
-            let unused = self.views.iter().enumerate().filter(|(_, view)| !view.is_used());
-            let (count, longest) = unused.fold((0, None), |(count, longest), (at, view)| {
-                let this = (view.unused_since_ms, at);
-                (count + 1, longest.map_or(Some(this), |longest| Some(this.min(longest))))
-            });
-            match longest {
-                Some((_, at)) if count > UNUSED_VIEWS_MAX => self.leave(at, out),
-                _ => return,
-            }
-        }
-    }
-    fn leave(&mut self, at: usize, out: &mut Out) {
-        let view = self.views.remove(at);
-        let what = GatewayPending::own(Wanted::Nothing);
-        self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
-    }
-    pub(crate) fn leave_due(&self) -> Option<u64> {
-        let unused = self.views.iter().filter(|view| !view.is_used());
-        unused.map(|view| view.unused_since_ms + LEAVE_AFTER_MS).min()
-    }
-    /// Views that are used now are not unused since earlier.
-    pub(crate) fn note_use(&mut self, now_ms: u64) {
-        for view in self.views.iter_mut().filter(|view| view.is_used()) {
-            view.unused_since_ms = now_ms;
-        }
-    }
-
     /// A word that people can look for in the log, where somebody is told this. Nobody is where the id was settled before.
     pub(crate) fn incident_of(&self, id: RequestId, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
         if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
     }
     pub(crate) fn incident(&self, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
-        if refusal.code != Code::Internal || refusal.reason == Some("model_error") {
+        if refusal.code != Code::Internal {
             return refusal;
         }
         let incident = self.options.ids.mint(IdKind::Item);
         out.notes.push(format!("incident {incident}: {}", refusal.message));
-        let message = faults::without_paths(&refusal.message);
+        // What a model's server says has no path of this machine.
+        let message = match refusal.reason {
+            Some("model_error") => refusal.message.clone(),
+            _ => faults::without_paths(&refusal.message),
+        };
         GatewayRefusal { message, ..refusal }.with("incident", incident)
     }
 }

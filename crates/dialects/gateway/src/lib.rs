@@ -4,7 +4,7 @@
 //! * `shape`, `methods`, `params`, `results`, `events`: what can be asked and told, declared once. `envelope`: one frame in.
 //!   `ledger`: the ids, and every frame out.
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
-//! * `inbound`: what each method does. `flow`: being on sessions. `works`, `pending`: what was wanted. `replies`: what the
+//! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`: what the
 //!   answers mean. `commands`: what a slash at the start of a message means.
 //! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
@@ -21,6 +21,7 @@ mod faults;
 mod flow;
 mod heard_reply;
 mod inbound;
+mod leaving;
 mod ledger;
 mod listeners;
 mod log_context;
@@ -307,9 +308,6 @@ impl Dialect for Gateway {
     }
 
     fn pause(&mut self, out: &mut Out) {
-        for at in 0..self.views.len() {
-            self.flush(at, out);
-        }
         self.afterwards(out);
     }
 

@@ -39,7 +39,8 @@ impl Gateway {
             Event::Queue(QueueEvent::Ended { item, end, why, turn, lane, .. }) => {
                 self.item_ended(at, item, (*end, *why), turn.as_ref(), lane.as_deref(), true, out);
             }
-            Event::Settled => self.flush(at, out),
+            // Who read the end of a run in the past is told no state behind it.
+            Event::Settled | Event::Live { .. } => self.flush(at, out),
             Event::TurnLost(end) => {
                 let (view, mut tails) = (&mut self.views[at], Tails::new());
                 let run = view.run_of(&end.turn);
@@ -56,8 +57,7 @@ impl Gateway {
             | Event::Extension(_)
             | Event::Editor(_)
             | Event::SignIn { .. }
-            | Event::Watch(_)
-            | Event::Live { .. } => {}
+            | Event::Watch(_) => {}
             // Taken by `tell`.
             Event::Reply { .. } => {}
         }
@@ -238,7 +238,7 @@ impl Gateway {
                 let view = &mut self.views[at];
                 let Some(place) = view.asks.iter().position(|open| open.ask == *ask) else { return };
                 let open = view.asks.remove(place);
-                let (decision, by) = projection::decision(end);
+                let (decision, by) = projection::decision(end, entry.by.as_ref());
                 let (ask_id, call_id) = (open.ask.to_string(), open.call.to_string());
                 let data = events::ToolConfirmDoneData { call_id, decision, by, ask_id };
                 if view.callback {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use vocab::{Entry, Json, Secret, SessionId};
+use vocab::{Entry, Json, Secret, SessionId, TurnId};
 use wire::OwnCall;
 
 use crate::services::{ServiceAnswer, ServiceCall};
@@ -19,6 +19,11 @@ pub enum GatewayOwn {
     Login { token: Secret },
     /// Is there such a session, in memory or saved?
     Exists { session: SessionId },
+    /// Answered with [`GatewayAnswer::Exists`] when the session is there no more. A newer call of the same connection has the
+    /// one before it answered at once: it is there, as far as that one knows.
+    WhenDeleted { session: SessionId },
+    /// The session of a run that is under way, or was lately.
+    FindRun { turn: TurnId },
     /// Saved entries after this one; `branch`: only those that the conversation goes through now.
     Read { session: SessionId, after: u64, limit: usize, branch: bool },
     /// The newest saved entries before this one, and so many before those.
@@ -87,6 +92,8 @@ pub enum GatewayAnswer {
         scopes: Scopes,
     },
     Exists(bool),
+    /// The session of a run, where that is known.
+    RunIn(Option<SessionId>),
     /// `more`: there are others behind them.
     Entries {
         entries: Vec<Arc<Entry>>,

@@ -60,7 +60,12 @@ shape! { params
 }
 shape! { params
     /// How long what would be asked is allowed: until a moment, or so many minutes from now.
-    ElevationPart { "untilMs" until_ms: Option<Count<0, { i64::MAX }>>, "minutes" minutes: Option<Count<0, 480>> }
+    ElevationPart {
+        /// `false`: no more; then nothing else is needed.
+        "active" active: Option<bool>,
+        "untilMs" until_ms: Option<Count<0, { i64::MAX }>>,
+        "minutes" minutes: Option<Count<0, 480>>,
+    }
 }
 shape! { params
     /// What is to be otherwise.

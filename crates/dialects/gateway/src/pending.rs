@@ -40,6 +40,8 @@ pub(crate) enum Wanted {
         session: SessionId,
         after: Box<AfterOpen>,
     },
+    /// The attached session, which the connection has left, was deleted.
+    AttachedDeleted(SessionId),
     /// Whether the log has the entry that the plan of a subscription names.
     HasPlace {
         plan: u64,
@@ -60,6 +62,8 @@ pub(crate) enum Wanted {
     Opened(SessionId),
     /// The model is chosen; then the message goes.
     ModelSet(Box<SendPlan>),
+    /// The same of a session that is to be made of one that is there; then that is done.
+    ModelFirst(Box<CreatePlan>),
     Prompt {
         id: RequestId,
         key: Option<Arc<str>>,
@@ -69,7 +73,9 @@ pub(crate) enum Wanted {
     /// A run once more, because its end was heard and not all of it.
     Ends(TurnId),
     /// A run once more, for who waits for it.
-    Waits(RequestId),
+    Waits(WaitPlan),
+    /// Where the run is that somebody waits for.
+    FindsRun(WaitPlan),
     /// One of several answers that a request needs.
     Part(WorkId, WorkPart),
     /// A service's answer, of those that a request needs.
@@ -135,10 +141,7 @@ pub(crate) enum AfterOpen {
         id: RequestId,
         remove: Option<ItemId>,
     },
-    Wait {
-        id: RequestId,
-        of: RunRef,
-    },
+    Wait(WaitPlan),
     Tools {
         id: RequestId,
     },
@@ -165,6 +168,7 @@ impl AfterOpen {
         match self {
             AfterOpen::Send(plan) => plan.id,
             AfterOpen::Create(plan) => plan.id,
+            AfterOpen::Wait(plan) => plan.id,
             AfterOpen::Patch { id, .. }
             | AfterOpen::Fork { id, .. }
             | AfterOpen::Cancel { id, .. }
@@ -172,7 +176,6 @@ impl AfterOpen {
             | AfterOpen::Callback { id, .. }
             | AfterOpen::Confirm { id, .. }
             | AfterOpen::Queue { id, .. }
-            | AfterOpen::Wait { id, .. }
             | AfterOpen::Tools { id }
             | AfterOpen::Execute { id, .. }
             | AfterOpen::Subscribe { id, .. }
@@ -182,6 +185,11 @@ impl AfterOpen {
 }
 
 impl AfterOpen {
+    /// The session is saved before this is done: it exists from then on, whoever asks.
+    pub(crate) fn keeps(&self) -> bool {
+        matches!(self, AfterOpen::Create(_) | AfterOpen::Service { .. })
+    }
+
     /// The session need not know the connection as one that takes part: who subscribes or looks at the queue listens, and an
     /// answer from elsewhere is the only word of who gives it. One that took part and said nothing would be a no to every question after it.
     pub(crate) fn only_listens(&self) -> bool {
@@ -212,10 +220,20 @@ pub(crate) struct SendPlan {
     pub(crate) trace: Option<Arc<str>>,
 }
 
+/// Somebody waits for a run.
+pub(crate) struct WaitPlan {
+    pub(crate) id: RequestId,
+    pub(crate) of: RunRef,
+    /// Sessions where it may be as well, the next one last.
+    pub(crate) elsewhere: Vec<SessionId>,
+}
+
 /// A session to be.
 pub(crate) struct CreatePlan {
     pub(crate) id: RequestId,
     pub(crate) cwd: Option<PathBuf>,
+    /// Not chosen yet. One that is not there leaves everything as it is.
+    pub(crate) model: Option<Arc<str>>,
     pub(crate) changes: Vec<Change>,
     pub(crate) queue: Option<crate::params::QueuePart>,
 }
@@ -253,6 +271,8 @@ pub(crate) enum WorkPart {
     Inspect,
     Interrupt,
     TakeBack,
+    /// Of what this request came into later: where others want it, the request goes alone.
+    Withdraw(RequestId),
     Abort,
     Slash,
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{
     Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ModelEntry, NoteEntry,
-    Part, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+    Part, Principal, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
 };
 
 use crate::cursor::EventCursor;
@@ -132,7 +132,7 @@ pub(crate) fn events_of(
             list.extend(events::attachments(&result.parts).map(|it| ("attachment", written(&it))));
             list
         }
-        Body::Ask(ask) => ask_events(entry.at_ms, ask, context),
+        Body::Ask(ask) => ask_events(entry, ask, context),
         Body::Queue(QueueEntry::Queued(item)) => {
             let text = (!item.parts.is_empty()).then(|| queued_text(&item.parts));
             let by = item.by.as_ref().map(ToString::to_string);
@@ -269,8 +269,9 @@ pub(crate) fn error_data(refusal: &crate::own::GatewayRefusal) -> ErrorData {
     }
 }
 
-fn ask_events(at_ms: i64, entry: &AskEntry, context: &mut LogContext) -> Vec<Projected> {
-    match entry {
+fn ask_events(entry: &Entry, ask: &AskEntry, context: &mut LogContext) -> Vec<Projected> {
+    let at_ms = entry.at_ms;
+    match ask {
         AskEntry::Opened(ask) => match &ask.kind {
             AskKind::Permission(_) | AskKind::Budget(_) => {
                 let Some(shown) = confirm::asked(ask) else { return Vec::new() };
@@ -285,7 +286,7 @@ fn ask_events(at_ms: i64, entry: &AskEntry, context: &mut LogContext) -> Vec<Pro
             }
         },
         AskEntry::Closed { ask, end } => {
-            let (decision, by) = decision(end);
+            let (decision, by) = decision(end, entry.by.as_ref());
             match context.closed(ask) {
                 Some(call) => {
                     let (ask_id, call_id) = (ask.to_string(), call.to_string());
@@ -298,19 +299,19 @@ fn ask_events(at_ms: i64, entry: &AskEntry, context: &mut LogContext) -> Vec<Pro
     }
 }
 
-/// How a question was answered, and by whom.
-pub(crate) fn decision(end: &AskEnd) -> (AskEndWord, Option<String>) {
+/// How a question ended, and who answered it: `by` of its entry, or what the controller calls itself.
+pub(crate) fn decision(end: &AskEnd, by: Option<&Principal>) -> (AskEndWord, Option<String>) {
     match end {
-        AskEnd::Answered { answer, by } => {
+        AskEnd::Answered { answer, by: controller } => {
             let word = match answer {
                 Answer::Allow(Scope::Once) | Answer::Confirmed(true) => AskEndWord::Allow,
                 Answer::Allow(Scope::Session) => AskEndWord::AllowSession,
                 Answer::Deny(_) | Answer::Confirmed(false) | Answer::Dismissed => AskEndWord::Deny,
                 Answer::Text(_) | Answer::Result { .. } => AskEndWord::Answered,
             };
-            (word, by.as_ref().map(|by| by.to_string()))
+            (word, by.map(Principal::to_string).or_else(|| controller.as_ref().map(ToString::to_string)))
         }
-        AskEnd::Withdrawn => (AskEndWord::Withdrawn, None),
+        AskEnd::Withdrawn => (AskEndWord::Withdrawn, by.map(Principal::to_string)),
     }
 }
 

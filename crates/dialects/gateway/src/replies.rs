@@ -11,7 +11,7 @@ use crate::faults;
 use crate::inbound::events::beyond;
 use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{AheadPlace, GatewayPending, SubscribePlan, Wanted, WorkEnd};
+use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WorkEnd};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
     ToolInfo, ToolsResult,
@@ -46,10 +46,15 @@ impl Gateway {
                     self.fail(plan.id, &refusal, out);
                 }
             },
+            Wanted::ModelFirst(plan) => match (result, session.and_then(|session| self.view_at(&session))) {
+                (Ok(_), Some(at)) => self.carry_out(at, AfterOpen::Create(plan), out),
+                (Ok(_), None) => self.refuse(plan.id, &GatewayRefusal::mixed_up(), out),
+                (Err(fault), _) => self.faulty(plan.id, &fault, out),
+            },
             Wanted::Prompt { id, key } => self.prompted(session, id, tag, key, result, out),
             Wanted::Joins(id) => self.joins(session, id, result, out),
             Wanted::Ends(turn) => self.recounted_end(session, &turn, result, out),
-            Wanted::Waits(id) => self.waits(session, id, result, out),
+            Wanted::Waits(plan) => self.waits(session, plan, result, out),
             Wanted::Part(work, part) => self.part_answered(work, part, session.as_ref(), result, out),
             Wanted::Subagents(work) => self.subagents_answered(work, result, out),
             Wanted::Called(id) => self.called(id, result, out),
@@ -82,6 +87,8 @@ impl Gateway {
             Wanted::Login(_)
             | Wanted::Service { .. }
             | Wanted::Exists { .. }
+            | Wanted::AttachedDeleted(_)
+            | Wanted::FindsRun(_)
             | Wanted::CatchUp { .. }
             | Wanted::HasPlace { .. }
             | Wanted::Replay { .. }
@@ -272,6 +279,15 @@ impl Gateway {
                 });
                 self.existed(session, *after, exists, out);
             }
+            (Wanted::FindsRun(plan), answer) => {
+                // What nobody remembers may be in the log of the session that is meant where none is named.
+                let found = match answer {
+                    Ok(GatewayAnswer::RunIn(Some(session))) => session,
+                    _ => self.attached.clone(),
+                };
+                self.on_known_session(found, AfterOpen::Wait(plan), out);
+            }
+            (Wanted::AttachedDeleted(session), Ok(GatewayAnswer::Exists(false))) => self.attached_deleted(&session),
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
                 match wish.page(&entries, more, &self.options.prices) {
                     Ok(page) => self.answer(id, &page, out),
@@ -323,6 +339,16 @@ impl Gateway {
         let plan = &self.subscribing[at];
         if !self.ledger.is_open(plan.id) {
             self.subscribing.remove(at);
+            return;
+        }
+        // Who has lost one of them meanwhile looks for it again: an answer says that all of them are heard.
+        let lost: Vec<SessionId> = plan.sessions.iter().filter(|it| self.view_at(it).is_none()).cloned().collect();
+        if !lost.is_empty() {
+            let id = plan.id;
+            self.subscribing[at].left = lost.len();
+            for session in lost {
+                self.on_known_session(session, AfterOpen::Subscribe { id, plan: number }, out);
+            }
             return;
         }
         let first = plan.sessions.first().and_then(|session| self.view_at(session));
@@ -403,11 +429,17 @@ impl Gateway {
     }
 
     /// Who waits for a run.
-    fn waits(&mut self, session: Option<SessionId>, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
+    fn waits(&mut self, session: Option<SessionId>, plan: WaitPlan, result: Result<Reply, Fault>, out: &mut Out) {
+        let WaitPlan { id, of, mut elsewhere } = plan;
         let at = session.as_ref().and_then(|session| self.view_at(session));
         let (recounted, at) = match (result, at) {
             (Ok(Reply::Recounted(recounted)), Some(at)) => (recounted, at),
             (Err(fault), _) if fault.kind == FaultKind::NotFound => {
+                while let Some(next) = elsewhere.pop() {
+                    if let Some(at) = self.view_at(&next) {
+                        return self.carry_out(at, AfterOpen::Wait(WaitPlan { id, of, elsewhere }), out);
+                    }
+                }
                 return self.refuse(id, &GatewayRefusal::invalid("unknown_run", "there is no such run here"), out);
             }
             (Err(fault), _) => return self.faulty(id, &fault, out),

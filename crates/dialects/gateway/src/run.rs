@@ -88,6 +88,11 @@ impl GatewayRun {
         self.end.is_some()
     }
 
+    /// Somebody has told it to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.cancel_told || self.cut.is_some()
+    }
+
     /// More text; its frame is written into `tail`.
     pub(crate) fn text(&mut self, text: &str, tail: &mut Vec<u8>) {
         self.is_fresh = false;
@@ -187,6 +192,17 @@ impl GatewayRun {
             tails.push(events::tail("tool_end", &call.lost()));
         }
         self.end = Some(end.clone());
+    }
+
+    /// A request goes out of it before its end: its last states, and what is owed to the calls that were told.
+    pub(crate) fn withdrawn(&self, at_ms: i64) -> Tails {
+        let calls = self.calls.iter().filter(|call| call.told);
+        let mut tails: Tails = calls.map(|call| events::tail("tool_end", &call.lost())).collect();
+        if !self.cancel_told {
+            tails.push(run_state(RunStateWord::CancelRequested, at_ms));
+        }
+        tails.push(run_state(RunStateWord::Cancelled, at_ms));
+        tails
     }
 
     /// It will not end by itself any more: what is owed to the calls that were told.

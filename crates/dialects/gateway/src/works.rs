@@ -9,6 +9,7 @@ use crate::own::{GatewayAnswer, GatewayRefusal, Out};
 use crate::pending::{Wanted, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
 use crate::services::ServiceAnswer;
+use crate::session_view::{How, InRun};
 
 impl Gateway {
     pub(crate) fn begin_work(&mut self, id: RequestId, then: WorkEnd) -> WorkId {
@@ -60,20 +61,24 @@ impl Gateway {
         result: Result<Reply, Fault>,
         out: &mut Out,
     ) {
-        let mut interrupted = false;
+        let (mut interrupted, mut withdrawn) = (false, None);
         self.work(number, |work| {
             work.left = work.left.saturating_sub(1);
             match (part, result) {
-                (WorkPart::Interrupt, Ok(Reply::Interrupted { was_running })) => {
+                (WorkPart::Withdraw(id), Ok(Reply::Interrupted { was_running: false })) => withdrawn = Some(id),
+                (WorkPart::Withdraw(id), Ok(Reply::Queue(items))) if items.is_empty() => withdrawn = Some(id),
+                (WorkPart::Interrupt | WorkPart::Withdraw(_), Ok(Reply::Interrupted { was_running })) => {
                     work.active |= was_running;
                     interrupted = was_running;
                 }
-                (WorkPart::TakeBack, Ok(Reply::Queue(items))) => work.queued += items.len() as u64,
+                (WorkPart::TakeBack | WorkPart::Withdraw(_), Ok(Reply::Queue(items))) => {
+                    work.queued += items.len() as u64
+                }
                 (WorkPart::Abort, Ok(_)) => work.active = true,
                 (WorkPart::Inspect, Ok(Reply::Inspected(inspected))) => work.inspected = Some(inspected),
                 (WorkPart::Slash, Ok(Reply::Slash(reply))) => work.slash = Some(reply),
                 // It was over before it could be stopped.
-                (WorkPart::TakeBack | WorkPart::Interrupt | WorkPart::Abort, Err(fault))
+                (WorkPart::TakeBack | WorkPart::Interrupt | WorkPart::Withdraw(_) | WorkPart::Abort, Err(fault))
                     if matches!(
                         fault.kind,
                         FaultKind::NotFound | FaultKind::UnknownSession | FaultKind::NothingToDo
@@ -84,6 +89,9 @@ impl Gateway {
                 }
             }
         });
+        if let Some(id) = withdrawn {
+            self.withdraw(id, number, out);
+        }
         if interrupted && let Some(at) = session.and_then(|session| self.view_at(session)) {
             self.cancel_requested(at, out);
         }
@@ -145,6 +153,7 @@ impl Gateway {
                 None => self.refuse(id, &GatewayRefusal::mixed_up(), out),
             },
             (WorkEnd::Created { session, created }, None) => {
+                self.attached = session.clone();
                 self.answer(id, &CreateResult { session_id: session.to_string(), created }, out);
             }
             (WorkEnd::Callback, None) => self.answer(id, &SuccessResult { success: true }, out),
@@ -164,8 +173,17 @@ impl Gateway {
             .views
             .iter()
             .flat_map(|view| {
-                let running = view.run.as_ref().filter(|_| !view.ids.is_empty());
-                let interrupt = running.map(|run| SessionVerb::Interrupt { turn: Some(run.turn.clone()) });
+                let interrupt = view.run.as_ref().and_then(|run| {
+                    let is_begun = |it: &InRun| matches!(it.how, How::Started | How::Collected { .. });
+                    let turn = run.turn.clone();
+                    match view.ids.iter().any(is_begun) {
+                        true => Some(SessionVerb::Interrupt { turn: Some(turn) }),
+                        false if view.ids.iter().any(|it| it.how == How::Joined) => {
+                            Some(SessionVerb::InterruptUnlessWanted { turn })
+                        }
+                        false => None,
+                    }
+                });
                 let back = |item: &vocab::ItemId| SessionVerb::Queue(QueueVerb::TakeBack(item.clone()));
                 let waiting = view.waiting.iter().filter(|it| it.is_own).map(move |it| back(&it.item));
                 waiting.chain(interrupt).map(|verb| (view.session.clone(), verb)).collect::<Vec<_>>()

@@ -14,6 +14,7 @@ const LET_IN = "Senders that were let in";
 export const pairing = new Fetched(() => rpc("pairing.list"));
 const state = { channel: "", isBusy: false };
 const refresh = () => pairing.again();
+const leftMs = (row) => Date.parse(row.expiresAt) - Date.now();
 
 function generate(event) {
   event.preventDefault();
@@ -32,14 +33,14 @@ function Revoke({ params, name }) {
 const CODES = [
   ["Code", (row) => h("code.access-code", row.code)],
   ["Where", (row) => row.channel ?? "any channel"],
-  ["How long", (row) => `good for ${ticking(row.expiresAt - Date.now())}`],
+  ["How long", (row) => `good for ${ticking(leftMs(row))}`],
   ["Action", (row) => h("span.card-actions", Small("Copy", () => copyText(row.code, "The code"), { label: `Copy ${row.code}` }), Revoke({ params: { code: row.code }, name: row.code }))],
 ];
 
 const APPROVED = [
   ["Sender", (row) => h("span", { dir: "auto" }, row.senderId)],
   ["Where", (row) => row.channel],
-  ["Let in", (row) => h(When, { at: row.approvedAt })],
+  ["Let in", (row) => h(When, { at: Date.parse(row.approvedAt) })],
   ["Action", (row) => Revoke({ params: { channel: row.channel, senderId: row.senderId }, name: row.senderId })],
 ];
 
@@ -52,7 +53,7 @@ export function Pairing() {
       h("input", { type: "text", "aria-label": label, placeholder: label, maxlength: CHANNEL_CHARS_MAX, value: state.channel, oninput: (event) => (state.channel = event.target.value) }),
       Button({ type: "submit", busy: state.isBusy }, ["Make a code"]),
     ),
-    Listed({ fetched: pairing, rows: codes.filter((row) => row.expiresAt > Date.now()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
+    Listed({ fetched: pairing, rows: codes.filter((row) => leftMs(row) > 0), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
     approved ? [h("h3.access-sub", LET_IN), Listed({ fetched: { value: approved }, rows: approved, columns: APPROVED, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: LET_IN, empty: "No sender was let in", hint: "They appear here when they have written a code." })] : null,
   ]);
 }

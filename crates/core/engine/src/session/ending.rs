@@ -90,7 +90,7 @@ impl Session {
         self.drop_editor_requests();
         self.drop_shells(&fault);
         self.drop_asides(&fault);
-        self.log.peers.answer_all();
+        self.log.peers.answer_all(&fault);
         let all: Vec<_> = self.log.peers.all().cloned().collect();
         for outbox in all {
             self.log.peers.tell_one(&outbox, Event::Gone { fault: fault.clone() });
@@ -130,18 +130,21 @@ impl Session {
 
     /// Nothing is wrong with the session: everything ends, and this one is there again with the next process.
     fn end_of_process(&self) -> Fault {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the process that holds this session is ending");
         match self.settings.on_restart {
-            OnRestart::Continue => fault.hint("what is not finished goes on with its next start"),
-            OnRestart::Close => fault.hint("open the session again later"),
+            OnRestart::Continue => Fault::suspended(),
+            OnRestart::Close => {
+                let text = "the process that holds this session is ending";
+                Fault::new(FaultKind::ShuttingDown, text).hint("open the session again later")
+            }
         }
     }
 
     /// No mail is taken any more.
     pub(super) fn close(&mut self) {
-        self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
+        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        self.refuse_jobs(&fault);
         self.mailbox.close();
-        self.log.peers.answer_all();
+        self.log.peers.answer_all(&fault);
     }
 
     /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.

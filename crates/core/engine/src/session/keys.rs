@@ -82,9 +82,10 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::Interrupt { .. }
         | SessionVerb::Set(_)
         | SessionVerb::Queue(QueueVerb::TakeBack(_) | QueueVerb::Clear | QueueVerb::ClearTurns) => true,
-        SessionVerb::Queue(QueueVerb::List)
+        SessionVerb::Queue(QueueVerb::List | QueueVerb::TakeBackUnlessWanted(_))
         | SessionVerb::Progress { .. }
         | SessionVerb::InterruptIfAlone
+        | SessionVerb::InterruptUnlessWanted { .. }
         | SessionVerb::AbortRetry
         | SessionVerb::Slash { .. }
         | SessionVerb::Compact { .. }

@@ -137,10 +137,11 @@ impl SessionLog {
         self.told = logged.clone();
         self.logged = logged;
     }
-    /// The log ends in the middle of this turn, which goes on: whoever comes is told that it runs.
+    /// The log ends in the middle of this turn, which goes on: whoever comes is told that it runs, and whoever watches.
     pub(crate) fn goes_on(&mut self, turn: TurnId) {
         self.told_turn = Some(turn);
         self.unsettled = true;
+        self.peers.is_news = true;
     }
     /// The turn that peers believe to be running.
     pub(crate) fn told_turn(&self) -> Option<&TurnId> {

@@ -17,6 +17,7 @@ use vocab::{
     WatchEvent,
 };
 
+use super::jobs::left_too_soon;
 use crate::outbox::Outbox;
 use crate::permission;
 use crate::watching::WatchBus;
@@ -248,15 +249,18 @@ impl Peers {
         let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened, least);
         self.catching_up.push(catching);
     }
-    /// Nobody who waits for the answer to an opening waits any longer.
-    pub(super) fn answer_all(&mut self) {
-        self.catching_up.iter_mut().for_each(|catching| catching.answer(None));
+    /// Nobody who waits for the answer to an opening waits any longer. `fault`: why the session was not saved, for who waits for
+    /// that.
+    pub(super) fn answer_all(&mut self, fault: &Fault) {
+        let told = self.at.seq;
+        self.catching_up.iter_mut().for_each(|catching| catching.dismiss(told, fault));
     }
     /// The peer is told nothing more; it may be about to start over.
     pub(super) fn mute(&mut self, peer: PeerId) {
         self.live.retain(|other| other.outbox.peer != peer);
+        let told = self.at.seq;
         for mut catching in self.catching_up.extract_if(.., |catching| catching.outbox.peer == peer) {
-            catching.answer(None);
+            catching.dismiss(told, &left_too_soon());
         }
     }
     pub(super) fn leave(&mut self, peer: PeerId) {

@@ -24,6 +24,8 @@ pub(super) struct Prompts {
     in_log: HashSet<ItemId>,
     /// Who wanted the turn that runs, or ran last.
     pub(super) turn_by: Option<Principal>,
+    /// The peer that sent its message; none after a restart.
+    pub(super) turn_from: Option<PeerId>,
     /// Who sent the items that a failed store made the session forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
     /// Of items that came with one, until a turn takes them.
@@ -43,6 +45,7 @@ impl Prompts {
             queue: Queue::new(policy),
             in_log: HashSet::new(),
             turn_by: None,
+            turn_from: None,
             senders: HashMap::new(),
             traces: HashMap::new(),
             turn_trace: None,
@@ -149,15 +152,27 @@ impl Session {
         self.act(acts);
     }
 
-    pub(super) fn queue_verb(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+    /// Whether what came from `sender` came from somebody else than this peer who is here.
+    pub(super) fn is_another_here(&self, sender: Option<PeerId>, peer: PeerId) -> bool {
+        sender.is_some_and(|sender| sender != peer && self.log.peers.is_here(sender))
+    }
+
+    pub(super) fn queue_verb(&mut self, peer: PeerId, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
         if self.log.last_seq() > 0 {
             self.view_at_rest()?;
         }
+        if let QueueVerb::TakeBackUnlessWanted(id) = &verb {
+            let waits = self.prompts.queue.list().find(|item| item.id == *id);
+            let sender = waits.and_then(|item| Some(item.sender?.0));
+            if self.is_another_here(sender, peer) {
+                return Ok(Reply::Queue(Vec::new()));
+            }
+        }
         let queue = &mut self.prompts.queue;
         let taken = match verb {
             QueueVerb::List => return Ok(Reply::Queue(queue.list().cloned().collect())),
-            QueueVerb::TakeBack(id) => vec![queue.take_back(&id)?],
+            QueueVerb::TakeBack(id) | QueueVerb::TakeBackUnlessWanted(id) => vec![queue.take_back(&id)?],
             QueueVerb::Clear => queue.clear(),
             QueueVerb::ClearTurns => queue.clear_turns(),
         };
@@ -199,6 +214,7 @@ impl Session {
     fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.prompts.turn_by = items.first().and_then(|item| item.by.clone());
+        self.prompts.turn_from = items.first().and_then(|item| Some(item.sender?.0));
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         self.log_taken(&turn, &items);

@@ -60,6 +60,10 @@ impl Session {
                 let is_alone = self.log.peers.all().all(|other| other.peer == outbox.peer);
                 Ok(Reply::Interrupted { was_running: is_alone && self.interrupt(None) })
             }
+            SessionVerb::InterruptUnlessWanted { turn } => {
+                let is_wanted = self.is_another_here(self.prompts.turn_from, outbox.peer);
+                Ok(Reply::Interrupted { was_running: !is_wanted && self.interrupt(Some(&turn)) })
+            }
             SessionVerb::AbortRetry => {
                 self.abort_retry();
                 Ok(Reply::Done)
@@ -69,7 +73,7 @@ impl Session {
                 Some(result) => Ok(Reply::Slash(Box::new(commands::reply(&name, result)))),
                 None => return Response::Later,
             },
-            SessionVerb::Queue(verb) => self.queue_verb(verb),
+            SessionVerb::Queue(verb) => self.queue_verb(outbox.peer, verb),
             SessionVerb::Set(change) => self.set(change).map(|()| Reply::Done),
             SessionVerb::Compact { instructions, wait } => {
                 return Response::begun(match wait {

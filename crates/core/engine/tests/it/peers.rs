@@ -378,3 +378,27 @@ async fn a_peer_that_was_let_go_is_nobody_to_be_asked_though_it_has_not_read_tha
         assert!(matches!(last, Event::Gone { fault } if fault.kind == FaultKind::Unsupported), "and it is told so");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_came_into_a_turn_later_ends_it_when_who_began_it_is_gone() {
+    let stage = stage(&Player::new([held("w"), held("w")]));
+    let mut first = stage.open().await;
+    let mut second = stage.actor();
+    second.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    first.prompt("go").await;
+    text_of(&mut first, "w").await;
+    let tag = first.deliver("then this", Delivery::Policy).await;
+    let Ok(Reply::Waiting { item, .. }) = first.reply(tag).await else { panic!("it does not wait") };
+    let take_back = || Verb::Session(SessionVerb::Queue(QueueVerb::TakeBackUnlessWanted(item.clone())));
+    let stop = || Verb::Session(SessionVerb::InterruptUnlessWanted { turn: "t1".into() });
+    let told = |was_running| Ok(Reply::Interrupted { was_running });
+    assert_eq!(ask_for(&mut second, take_back()).await, Ok(Reply::Queue(vec![])), "who sent it waits for it");
+    assert_eq!(ask_for(&mut second, stop()).await, told(false), "who began it waits for it");
+    drop(first);
+    second.settle().await;
+    let Ok(Reply::Queue(taken)) = ask_for(&mut second, take_back()).await else { panic!("it is not taken back") };
+    assert_eq!(taken.len(), 1);
+    let other = Verb::Session(SessionVerb::InterruptUnlessWanted { turn: "t9".into() });
+    assert_eq!(ask_for(&mut second, other).await, told(false), "another turn than the one that is meant");
+    assert_eq!(ask_for(&mut second, stop()).await, told(true));
+}

@@ -4,6 +4,8 @@ use testkit::Stage;
 use testkit::stage::Actor;
 use vocab::*;
 
+use crate::continuing::{faulty, on};
+use crate::recovery::life;
 use crate::support::*;
 
 async fn watch(stage: &Stage, sessions: Watched, level: Level) -> Actor {
@@ -98,6 +100,26 @@ async fn a_level_is_what_is_told_and_ids_are_what_is_watched() {
     two.turn_end().await;
     deltas.settle().await;
     assert_eq!(deltas.text(), "ok");
+}
+
+#[test]
+fn who_watches_is_told_of_a_turn_that_goes_on_after_a_restart_before_anything_comes_of_it() {
+    let store = faulty();
+    life(&store, async || {
+        let stage = on(&store, [held("w")], "ask1");
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        text_of(&mut actor, "w").await;
+    });
+    life(&store, async || {
+        let stage = on(&store, [held("")], "ask1");
+        let mut watcher = watch(&stage, Watched::All, Level::Summaries).await;
+        stage.engine.take_up(&"s1".into()).await.unwrap();
+        watcher.settle().await;
+        let glance = stands(&watcher, "s1").expect("it runs, though nobody is on it");
+        assert_eq!((glance.turn, glance.peers), (Some("t1".into()), 0));
+        assert!(glance.started_ms.is_some());
+    });
 }
 
 #[tokio::test(start_paused = true)]

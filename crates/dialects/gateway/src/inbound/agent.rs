@@ -6,11 +6,14 @@ use crate::Gateway;
 use crate::commands;
 use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
-use crate::own::{GatewayRefusal, Out};
+use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::params::{CallbackParams, ConfirmParams, DecisionWord, SendParams, WaitParams};
-use crate::pending::{AfterOpen, AskedAbout, SendPlan, Wanted};
+use crate::pending::{AfterOpen, AskedAbout, SendPlan, WaitPlan, Wanted};
 use crate::results::ConfirmResult;
 use crate::session_view::SessionView;
+
+/// Sessions beside the attached one in which a key is looked for. To look for one that is not there is to read a whole log.
+const WAIT_LOOKS_MAX: usize = 16;
 
 pub(crate) fn send(
     gateway: &mut Gateway,
@@ -116,7 +119,23 @@ pub(crate) fn wait(
         }
     };
     gateway.ledger.set_deadline(id, Some(out.now_ms + params.timeout_ms.number()));
-    let session = gateway.session_or_attached(params.session_id);
-    gateway.on_known_session(session, AfterOpen::Wait { id, of }, out);
+    let mut plan = WaitPlan { id, of, elsewhere: Vec::new() };
+    if let Some(session) = params.session_id {
+        gateway.on_known_session(session.0, AfterOpen::Wait(plan), out);
+        return Ok(());
+    }
+    match &plan.of {
+        RunRef::Turn(turn) => {
+            let turn = turn.clone();
+            gateway.call(GatewayOwn::FindRun { turn }, Wanted::FindsRun(plan), out);
+        }
+        // A key is a session's own: it is looked for where this connection is.
+        RunRef::Key(_) => {
+            let attached = gateway.attached.clone();
+            let others = gateway.views.iter().map(|view| &view.session).filter(|session| **session != attached);
+            plan.elsewhere = others.take(WAIT_LOOKS_MAX).cloned().collect();
+            gateway.on_known_session(attached, AfterOpen::Wait(plan), out);
+        }
+    }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::ledger::{Awaits, RequestId, WireId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::CancelParams;
 use crate::pending::{AfterOpen, Wanted, WorkEnd, WorkId, WorkPart};
+use crate::session_view::How;
 
 pub(crate) fn cancel(
     gateway: &mut Gateway,
@@ -60,18 +61,42 @@ impl Gateway {
             }
             Awaits::Waiting { session, item } => {
                 let (session, item) = (session.clone(), item.clone());
-                if let Some(view) = self.view_mut(&session) {
-                    view.waiting.iter_mut().filter(|it| it.id == id).for_each(|it| it.timed_out |= timed_out);
+                let (mut others, mut is_own) = (0, true);
+                for it in self.view_mut(&session).into_iter().flat_map(|view| &mut view.waiting) {
+                    if it.id == id {
+                        (it.timed_out, is_own) = (it.timed_out || timed_out, it.is_own);
+                    } else if it.item == item {
+                        others += 1;
+                    }
                 }
-                self.work_part(work, &session, SessionVerb::Queue(QueueVerb::TakeBack(item)), WorkPart::TakeBack, out);
+                let (verb, part) = match (others, is_own) {
+                    (0, true) => (QueueVerb::TakeBack(item), WorkPart::TakeBack),
+                    (0, false) => (QueueVerb::TakeBackUnlessWanted(item), WorkPart::Withdraw(id)),
+                    _ => return self.withdraw(id, work, out),
+                };
+                self.work_part(work, &session, SessionVerb::Queue(verb), part, out);
             }
             Awaits::Running { session, turn } => {
                 let (session, turn) = (session.clone(), turn.clone());
-                if let Some(view) = self.view_mut(&session) {
-                    view.ids.iter_mut().filter(|it| it.id == id).for_each(|it| it.timed_out |= timed_out);
+                let (mut others, mut how) = (0, How::Started);
+                for it in self.view_mut(&session).into_iter().flat_map(|view| &mut view.ids) {
+                    if it.id == id {
+                        (it.timed_out, how) = (it.timed_out || timed_out, it.how);
+                    } else {
+                        others += 1;
+                    }
                 }
-                let verb = SessionVerb::Interrupt { turn: Some(turn) };
-                self.work_part(work, &session, verb, WorkPart::Interrupt, out);
+                let (verb, part) = match (how, others) {
+                    (How::Started, _) | (How::Collected { .. }, 0) => {
+                        (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt)
+                    }
+                    // Others may be in it on connections that this one knows nothing of.
+                    (How::Joined, 0) => (SessionVerb::InterruptUnlessWanted { turn }, WorkPart::Withdraw(id)),
+                    (How::Steered, _) | (How::Joined | How::Collected { .. }, _) => {
+                        return self.withdraw(id, work, out);
+                    }
+                };
+                self.work_part(work, &session, verb, part, out);
             }
             Awaits::Asked { session: Some(session), aside: Some(of) } => {
                 let (session, of) = (session.clone(), *of);
@@ -84,6 +109,29 @@ impl Gateway {
             }
             Awaits::Asked { .. } => {}
         }
+    }
+
+    /// This request alone ends; what it came into goes on for others.
+    pub(crate) fn withdraw(&mut self, id: RequestId, work: WorkId, out: &mut Out) {
+        let session = self.ledger.stage(id).and_then(Awaits::session).cloned();
+        let Some(at) = session.and_then(|session| self.view_at(&session)) else { return };
+        let view = &mut self.views[at];
+        if let Some(place) = view.waiting.iter().position(|it| it.id == id) {
+            let reason = if view.waiting.remove(place).timed_out { "timeout" } else { "cancelled_before_start" };
+            self.fail(id, &faults::cancelled(reason), out);
+            return self.work(work, |work| work.queued += 1);
+        }
+        // What is over ends by itself.
+        let Some(run) = view.run.as_ref().filter(|run| !run.is_over()) else { return };
+        let Some(place) = view.ids.iter().position(|it| it.id == id) else { return };
+        let reason = if view.ids.remove(place).timed_out { "timeout" } else { "cancelled" };
+        let now_ms = self.options.clock.now_ms();
+        let refusal = faults::cancelled(reason).with("content", &*run.content());
+        for tail in run.withdrawn(now_ms) {
+            self.ledger.event(id, &tail, out);
+        }
+        self.fail(id, &refusal, out);
+        self.work(work, |work| work.active = true);
     }
 
     /// The whole lane: what waits first, for otherwise the next of it would begin.

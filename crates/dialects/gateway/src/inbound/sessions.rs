@@ -25,10 +25,9 @@ pub(crate) fn create(
         return Err(GatewayRefusal::wrong_param("cwd", "`cwd` must be an absolute path"));
     }
     let session = params.session_id.map_or_else(|| gateway.fresh_session(), |name| name.0);
-    let mut changes = Vec::new();
-    changes.extend(params.title.map(|title| Change::Title(title.0)));
-    changes.extend(params.model_tier.map(|tier| Change::Model(tier.0)));
-    let plan = CreatePlan { id, cwd, changes, queue: params.queue };
+    let changes = params.title.map(|title| Change::Title(title.0)).into_iter().collect();
+    let model = params.model_tier.map(|tier| tier.0);
+    let plan = CreatePlan { id, cwd, model, changes, queue: params.queue };
     gateway.on_session(&session, AfterOpen::Create(Box::new(plan)), out);
     Ok(())
 }
@@ -77,6 +76,9 @@ pub(crate) fn patch(
 
 fn elevated_until(wish: Wish<ElevationPart>, now_ms: i64) -> Result<Option<i64>, GatewayRefusal> {
     let Wish::Set(part) = wish else { return Ok(None) };
+    if part.active == Some(false) {
+        return Ok(None);
+    }
     let until = match (part.until_ms, part.minutes) {
         (Some(until), None) => until.0,
         (None, Some(minutes)) => now_ms + minutes.0 * 60_000,

@@ -84,13 +84,13 @@ impl AskRow {
 impl AskDoneData {
     /// `by`: who did what ended it.
     pub fn of(session: &SessionId, ask: &Ask, end: &AskEnd, by: Option<&Principal>) -> Option<Self> {
-        let (decision, controller) = projection::decision(end);
+        let (decision, by) = projection::decision(end, by);
         Some(Self {
             session_id: session.to_string(),
             ask_id: ask.id.to_string(),
             call_id: confirm::asked(ask)?.call.to_string(),
             decision,
-            by: by.map(Principal::to_string).or(controller),
+            by,
         })
     }
 }

@@ -24,18 +24,18 @@ shape! { params
     }
 }
 shape! { result
-    /// For the sender to write.
-    GenerateResult { "code" code: String, "expiresAt" expires_at: i64 }
+    /// For the sender to write. Times of codes are ISO 8601, as those of a session.
+    GenerateResult { "code" code: String, "expiresAt" expires_at: String }
 }
 shape! { result
     /// A code that is still good.
     CodeRow {
-        "code" code: String, "channel" channel: Nullable<Arc<str>>, "createdAt" created_at: i64, "expiresAt" expires_at: i64,
+        "code" code: String, "channel" channel: Nullable<Arc<str>>, "createdAt" created_at: String, "expiresAt" expires_at: String,
     }
 }
 shape! { result
     /// A sender that was let in.
-    ApprovedRow { "channel" channel: Arc<str>, "senderId" sender_id: Arc<str>, "approvedAt" approved_at: i64 }
+    ApprovedRow { "channel" channel: Arc<str>, "senderId" sender_id: Arc<str>, "approvedAt" approved_at: String }
 }
 shape! { result
     /// Newest first.

@@ -1,11 +1,49 @@
-//! Connections that end by what they asked for.
+//! How connections end, and what is said of what they have under way.
 
 use dialect_gateway::GatewayAnswer;
 use dialect_gateway::services::ServiceAnswer;
 use dialect_gateway::services::config::ReloadResult;
-use serde_json::json;
+use serde_json::{Value, json};
+use vocab::{CutBy, Event, Fault, FaultKind, Reply, TurnEntry};
+use wire::Dialect as _;
 
-use crate::talk::Talk;
+use crate::talk::{Talk, started};
+
+/// A run that the end of the process leaves open goes on with the next start; one that was to end does not, and one whose
+/// session was closed for another reason goes on at no start.
+#[test]
+fn whoever_hears_of_the_end_of_the_process_hears_whether_the_run_goes_on() {
+    let cut = || vocab::Body::Turn(TurnEntry::Cut { turn: "t".into(), why: CutBy::Asked });
+    let closed = || Fault::new(FaultKind::ShuttingDown, "the session is closed");
+    for (is_cut, fault, resumes) in [
+        (false, Some(Fault::suspended()), true),
+        (true, Some(Fault::suspended()), false),
+        (false, Some(closed()), false),
+        (false, None, true),
+        (true, None, false),
+    ] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({}));
+        talk.log([started("t")]);
+        talk.reply(Ok(Reply::Started { turn: "t".into() }));
+        talk.send(2, json!({})).reply(Ok(Reply::Waiting { item: "i".into(), position: 0 }));
+        if is_cut {
+            talk.log([cut()]);
+        }
+        talk.out.frames.clear();
+        match &fault {
+            Some(fault) => {
+                talk.tell(Event::Gone { fault: fault.clone() });
+            }
+            None => talk.gateway.part(wire::Parting::GraceOver, &mut talk.out),
+        }
+        let frames = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap());
+        let errors: Vec<Value> = frames.filter(|frame: &Value| frame.get("error").is_some()).collect();
+        let said = |at: usize| errors[at]["error"]["data"].get("resumes").cloned();
+        assert_eq!((said(0), said(1)), (resumes.then_some(json!(true)), None), "{is_cut} {fault:?}: {errors:?}");
+        assert!(errors.iter().all(|it| it["error"]["data"]["reason"] == "shutdown"), "{errors:?}");
+    }
+}
 
 #[test]
 fn whoever_loses_their_token_by_a_reload_hears_first_that_it_was_done() {

@@ -20,3 +20,5 @@ mod subscriptions;
 mod talk;
 mod tools;
 mod transcripts;
+mod views;
+mod withdrawing;

@@ -61,8 +61,9 @@ impl OwnCalls<GatewayOwn> for Service {
                     let entries = store.read(&session, start, count).await.map_err(broken)?.entries;
                     Ok(GatewayAnswer::EntriesBefore { entries, first: after + 1 })
                 }
+                GatewayOwn::FindRun { .. } => Ok(GatewayAnswer::RunIn(None)),
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
-                GatewayOwn::News { .. } => std::future::pending().await,
+                GatewayOwn::News { .. } | GatewayOwn::WhenDeleted { .. } => std::future::pending().await,
                 // The services' own tests are with the services.
                 GatewayOwn::Service(_) => Err(GatewayRefusal::internal("internal", "there are no services here")),
             }

@@ -44,6 +44,20 @@ fn state(session: &str, turn: Option<&str>) -> State {
     }
 }
 
+/// The connection is on a session that was there, where this turn runs.
+pub(crate) fn opened(session: &str, turn: Option<&str>) -> Result<Reply, Fault> {
+    let (state, present) = (state(session, turn), vocab::Present::default());
+    let (tools, notices) = (vec![], vec![]);
+    Ok(Reply::Opened(Box::new(Opened { session: session.into(), resumed: true, state, tools, notices, present })))
+}
+/// The same of one that was made for it.
+pub(crate) fn made(session: &str) -> Result<Reply, Fault> {
+    opened(session, None).map(|reply| match reply {
+        Reply::Opened(opened) => Reply::Opened(Box::new(Opened { resumed: false, ..*opened })),
+        other => other,
+    })
+}
+
 pub(crate) fn entry(seq: u64, body: Body) -> Arc<Entry> {
     Arc::new(Entry { seq, parent: seq - 1, at_ms: 5, body, by: None })
 }
@@ -83,18 +97,10 @@ impl Talk {
         talk
     }
     /// Has a tool run in a session that the connection is not on.
-    fn visit(&mut self, session: &str, turn: Option<&str>) {
+    pub(crate) fn visit(&mut self, session: &str, turn: Option<&str>) {
         self.ask(900, "tools.execute", json!({"sessionId": session, "tool": "x"}));
         self.own(Ok(GatewayAnswer::Exists(true)));
-        let opened = Opened {
-            session: session.into(),
-            resumed: true,
-            state: state(session, turn),
-            tools: vec![],
-            notices: vec![],
-            present: vocab::Present::default(),
-        };
-        self.reply(Ok(Reply::Opened(Box::new(opened))));
+        self.reply(opened(session, turn));
         self.reply(Ok(Reply::Called(Box::new(result(false)))));
         self.frames();
     }
@@ -119,16 +125,19 @@ impl Talk {
         self
     }
     pub(crate) fn tell(&mut self, event: Event) -> &mut Self {
-        self.gateway.tell(&Told::new("s".into(), event), &mut self.out);
+        self.tell_of("s", event)
+    }
+    pub(crate) fn tell_of(&mut self, session: &str, event: Event) -> &mut Self {
+        self.gateway.tell(&Told::new(session.into(), event), &mut self.out);
         self
     }
-    fn log(&mut self, entries: impl IntoIterator<Item = Body>) -> &mut Self {
+    pub(crate) fn log(&mut self, entries: impl IntoIterator<Item = Body>) -> &mut Self {
         for (at, body) in entries.into_iter().enumerate() {
             self.tell(Event::Logged(entry(at as u64 + 50, body)));
         }
         self
     }
-    fn settles(&mut self) -> &mut Self {
+    pub(crate) fn settles(&mut self) -> &mut Self {
         self.tell(Event::State(Arc::new(state("s", None))))
     }
     pub(crate) fn frames(&mut self) -> Vec<String> {
@@ -136,7 +145,7 @@ impl Talk {
         self.out.frames.clear();
         frames.iter().map(show).collect()
     }
-    fn send(&mut self, id: u64, params: Value) -> &mut Self {
+    pub(crate) fn send(&mut self, id: u64, params: Value) -> &mut Self {
         let mut params = params;
         params["sessionId"] = json!("s");
         params["message"] = json!("x");
@@ -345,15 +354,7 @@ fn a_session_that_goes_takes_its_requests_with_it() {
 fn a_session_is_deleted_and_its_connections_begin_anew() {
     let mut talk = Talk::on(None);
     talk.ask(1, "sessions.create", json!({"sessionId": "s"}));
-    let opened = Opened {
-        session: "s".into(),
-        resumed: false,
-        state: state("s", None),
-        tools: vec![],
-        notices: vec![],
-        present: vocab::Present::default(),
-    };
-    talk.reply(Ok(Reply::Opened(Box::new(opened))));
+    talk.reply(made("s"));
     talk.ask(2, "sessions.delete", json!({"sessionId": "s"}));
     talk.tell(Event::Gone { fault: Fault::new(FaultKind::UnknownSession, "deleted") });
     talk.reply(Ok(Reply::Done));
@@ -392,33 +393,6 @@ fn a_stalled_or_lost_run_is_an_internal_error() {
 }
 
 #[test]
-fn an_idle_connection_is_small_and_leaves_what_it_does_not_use() {
-    assert!(size_of::<Gateway>() <= 1024, "{}", size_of::<Gateway>());
-    let mut talk = Talk::on(None);
-    let due = talk.gateway.due();
-    talk.out.now_ms = 30_000;
-    assert_eq!(due, Some(30_000));
-    talk.gateway.tick(30_000, &mut talk.out);
-    assert_eq!(talk.reply(Ok(Reply::Done)).verb, Verb::Leave);
-    assert_eq!(talk.gateway.due(), None);
-}
-
-#[test]
-fn who_speaks_to_one_session_after_the_other_is_on_few_of_them() {
-    let mut talk = Talk::on(None);
-    talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
-    for (number, session) in ["a", "b", "c", "d"].iter().enumerate() {
-        talk.out.now_ms = number as u64 + 1;
-        talk.visit(session, None);
-    }
-    assert!(talk.out.commands.is_empty(), "there is room for these");
-    talk.visit("e", None);
-    let left = talk.reply(Ok(Reply::Done));
-    assert_eq!((left.verb, left.target), (Verb::Leave, vocab::Target::Session("a".into())), "somebody listens to `s`");
-    assert!(talk.out.commands.is_empty());
-}
-
-#[test]
 fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
     let mut talk = Talk::on(None);
     talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
@@ -441,6 +415,30 @@ fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
     );
     let close = talk.out.close.as_ref().unwrap();
     assert_eq!((close.code.number(), &*close.reason), (1001, "resume 50"));
+}
+
+/// Whether the context is nearly full is known with what the engine says of the session behind the end of the run.
+#[test]
+fn the_end_of_a_run_is_told_with_how_full_the_context_is_then() {
+    // Live, or to one that still reads the past and hears of the present when it has.
+    for (is_live, pct) in [(true, Some(88.0)), (false, None)] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({}));
+        talk.log([started("t")]);
+        talk.reply(Ok(Reply::Started { turn: "t".into() }));
+        talk.log([said("t", "a"), ended("t", Stop::EndTurn)]);
+        talk.out.frames.clear();
+        talk.gateway.pause(&mut talk.out);
+        assert!(talk.frames().is_empty(), "nothing more is there to be heard at the moment");
+        talk.tell(match is_live {
+            true => Event::State(Arc::new(State { context_tokens: 880, ..state("s", None) })),
+            false => Event::Live { seq: 52 },
+        });
+        let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let warning = frames.iter().find(|frame| frame["event"] == "context_warning");
+        assert_eq!(warning.map(|it| it["data"]["budget"]["usagePct"].as_f64().unwrap()), pct);
+        assert!(frames.last().unwrap().get("result").is_some(), "{frames:?}");
+    }
 }
 
 #[test]
@@ -480,13 +478,13 @@ fn a_code_is_made_by_a_command() {
     talk.ask(1, "agent.send", json!({"message": "/pair generate chat", "sessionId": "s"}));
     let GatewayOwn::Service(call) = &talk.out.own[0].call else { panic!("{:?}", talk.out.own) };
     assert!(matches!(&**call, ServiceCall::Pairing(_)), "{call:?}");
-    let made = GenerateResult { code: "AB12".into(), expires_at: 5 };
+    let made = GenerateResult { code: "AB12".into(), expires_at: "2025-02-13T12:05:00Z".into() };
     talk.own(Ok(GatewayAnswer::Service(Box::new(ServiceAnswer::Pairing(PairingAnswer::Generated(made))))));
     talk.ask(2, "agent.send", json!({"message": "/pair list", "sessionId": "s"}));
     talk.own(Err(GatewayRefusal::internal("store", "no")));
     let heard = talk.frames();
     assert_eq!(heard[..2], [r#"1 content "code: AB12""#, r#"1 done "code: AB12""#]);
-    let command = r#""command":{"data":{"code":"AB12","expiresAt":5},"name":"/pair","ok":true}"#;
+    let command = r#""command":{"data":{"code":"AB12","expiresAt":"2025-02-13T12:05:00Z"},"name":"/pair","ok":true}"#;
     assert!(heard[2].contains(command), "{heard:?}");
     assert!(heard[5].contains(r#""name":"/pair","ok":false"#), "{heard:?}");
 }
@@ -509,14 +507,6 @@ fn a_cancel_that_overtakes_its_message_is_carried_out_when_it_is_known_where() {
     talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
     let ended = ["1 error 4", "1 ! 4 cancelled_before_start", r#"2 = {"active":false,"cancelled":true,"queued":1}"#];
     assert_eq!(talk.frames(), ended);
-    let opened = Opened {
-        session: "s".into(),
-        resumed: true,
-        state: state("s", None),
-        tools: vec![],
-        notices: vec![],
-        present: vocab::Present::default(),
-    };
-    talk.reply(Ok(Reply::Opened(Box::new(opened))));
+    talk.reply(opened("s", None));
     assert!(talk.out.commands.is_empty() && talk.frames().is_empty());
 }

@@ -127,6 +127,15 @@ impl KeptRun {
     }
 }
 
+/// The session of a run that is remembered, or that goes on from an earlier process.
+pub(super) fn session_of(services: &SharedServices, turn: &TurnId) -> Option<SessionId> {
+    let known = lock(&services.counts.0.history).runs.values().rev().find(|run| run.turn == *turn).cloned();
+    known.map(|run| run.session).or_else(|| {
+        let mut all = services.board.all().into_iter();
+        all.find(|(_, glance)| glance.turn.as_ref() == Some(turn)).map(|(session, _)| session)
+    })
+}
+
 pub(super) async fn history(
     services: &SharedServices,
     params: LaneHistoryParams,

@@ -62,6 +62,7 @@ impl LogWatch for GatewayCounts {
         lock(&self.0.counters).forget(session);
         lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);
+        self.0.deletions.tell(session);
     }
 
     fn released(&self, session: &SessionId) {

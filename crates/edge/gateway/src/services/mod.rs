@@ -8,6 +8,7 @@ mod board;
 mod canvas;
 mod config;
 mod counters;
+mod deletions;
 mod lane_history;
 mod latency;
 mod listing;
@@ -47,6 +48,7 @@ use crate::state::ServerState;
 use asks::AskBook;
 use board::Board;
 use counters::Counters;
+use deletions::Deletions;
 use lane_history::RunHistory;
 use news::NewsLog;
 use nodes::NodeRegistry;
@@ -109,6 +111,7 @@ struct Tally {
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
     asks: Mutex<AskBook>,
+    deletions: Deletions,
     numbers: GatewayNumbers,
 }
 
@@ -177,8 +180,9 @@ impl GatewayService {
 
     fn joined(&self, connection: Arc<str>, principal: PrincipalCell, login: LoginPort) -> ConnectionService {
         self.0.connections.fetch_add(1, Ordering::Relaxed);
-        let (services, news_asked) = (self.0.clone(), Arc::default());
-        ConnectionService { services, connection, principal, login, news_asked, answering: Mutex::default() }
+        let (services, news_asked, attached_asked) = (self.0.clone(), Arc::default(), Arc::default());
+        let answering = Mutex::default();
+        ConnectionService { services, connection, principal, login, news_asked, attached_asked, answering }
     }
 
     /// A line for whoever listens to the log. Keys are taken out of it.
@@ -244,7 +248,9 @@ pub struct ConnectionService {
     principal: PrincipalCell,
     login: LoginPort,
     /// Which call for news is the newest.
-    news_asked: Arc<news::NewsTurn>,
+    news_asked: Arc<news::NewestCall>,
+    /// The same of those that wait for the end of the attached session.
+    attached_asked: Arc<news::NewestCall>,
     /// While it hears of all questions and may answer them.
     answering: Mutex<Option<AnswersForAll>>,
 }
@@ -275,6 +281,12 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             }
             GatewayOwn::Exists { session } => {
                 kept_up(async move { Ok(GatewayAnswer::Exists(sessions::exists(&services, &session).await?)) })
+            }
+            GatewayOwn::FindRun { turn } => {
+                at_once(Ok(GatewayAnswer::RunIn(lane_history::session_of(&services, &turn))))
+            }
+            GatewayOwn::WhenDeleted { session } => {
+                Box::pin(deletions::when_deleted(services, self.attached_asked.clone(), session))
             }
             GatewayOwn::Read { session, after, limit, branch } => {
                 kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })

@@ -89,37 +89,58 @@ impl KeptNews {
     }
 }
 
-/// Which call of a connection for news is the newest; the ones before it are answered with what there is.
+/// Which call of a connection is the newest of those that wait for something; the ones before it are answered with what there
+/// is.
 #[derive(Default)]
-pub(super) struct NewsTurn {
+pub(super) struct NewestCall {
     newest: Mutex<u64>,
     changed: Notify,
 }
 
+impl NewestCall {
+    /// The number of a call that is the newest from now on.
+    pub(super) fn next(&self) -> u64 {
+        let mine = {
+            let mut newest = lock(&self.newest);
+            *newest += 1;
+            *newest
+        };
+        self.changed.notify_waiters();
+        mine
+    }
+    /// Ready when there is a newer one than this.
+    pub(super) async fn until_newer(&self, than: u64) {
+        loop {
+            // It is listened before anything is looked at, so that nothing slips by.
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if *lock(&self.newest) != than {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
 pub(super) async fn news(
     services: Arc<SharedServices>,
-    turn: Arc<NewsTurn>,
+    calls: Arc<NewestCall>,
     topics: Vec<Topic>,
     after: Option<NewsMark>,
 ) -> Result<GatewayAnswer, GatewayRefusal> {
-    let mine = {
-        let mut newest = lock(&turn.newest);
-        *newest += 1;
-        *newest
-    };
-    turn.changed.notify_waiters();
+    let mine = calls.next();
     let log = services.news.clone();
     let mut mark = after.unwrap_or_else(|| log.mark());
     let wants_metrics = topics.contains(&Topic::Metrics);
     loop {
-        // Both are listened to before anything is looked at, so that nothing slips by.
-        let (told, newer) = (log.told.notified(), turn.changed.notified());
-        tokio::pin!(told, newer);
+        // It is listened before anything is looked at, so that nothing slips by.
+        let told = log.told.notified();
+        tokio::pin!(told);
         told.as_mut().enable();
-        newer.as_mut().enable();
         let (mut items, now) = log.since(&topics, mark);
         mark = now;
-        if !items.is_empty() || *lock(&turn.newest) != mine {
+        if !items.is_empty() {
             return Ok(GatewayAnswer::News { items, mark });
         }
         let pause = async {
@@ -130,7 +151,7 @@ pub(super) async fn news(
         };
         tokio::select! {
             () = told => {}
-            () = newer => {}
+            () = calls.until_newer(mine) => return Ok(GatewayAnswer::News { items, mark }),
             () = pause => {
                 let data = json(&metrics(&services));
                 items.push(NewsItem { topic: Topic::Metrics, event: "metrics", data });

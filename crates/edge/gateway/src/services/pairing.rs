@@ -9,7 +9,7 @@ use dialect_gateway::shape::Nullable;
 use dialect_gateway::{Code, GatewayRefusal};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
-use vocab::{Fault, ShelfKind, ShelfPlace};
+use vocab::{Fault, ShelfKind, ShelfPlace, iso8601};
 
 use super::{SharedServices, incident, lock, refused};
 
@@ -33,8 +33,28 @@ pub struct PairingRules {
 
 #[derive(Default)]
 pub(super) struct PairingDesk {
-    codes: Vec<CodeRow>,
+    codes: Vec<LiveCode>,
     wrong: HashMap<(Arc<str>, Arc<str>), Vec<i64>>,
+}
+
+/// A code that is out.
+#[derive(Clone)]
+struct LiveCode {
+    code: String,
+    channel: Option<Arc<str>>,
+    created_ms: i64,
+    expires_ms: i64,
+}
+
+impl LiveCode {
+    fn shown(self) -> CodeRow {
+        CodeRow {
+            code: self.code,
+            channel: Nullable(self.channel),
+            created_at: iso8601(self.created_ms),
+            expires_at: iso8601(self.expires_ms),
+        }
+    }
 }
 
 /// What a text of an unknown sender is.
@@ -47,18 +67,18 @@ enum Redeemed {
 }
 
 impl PairingDesk {
-    fn generate(&mut self, code: String, channel: Option<Arc<str>>, now_ms: i64, ttl_ms: i64) -> Option<CodeRow> {
+    fn generate(&mut self, code: String, channel: Option<Arc<str>>, now_ms: i64, ttl_ms: i64) -> Option<LiveCode> {
         self.expire(now_ms);
         if self.codes.len() >= CODES_MAX {
             return None;
         }
-        let row = CodeRow { code, channel: Nullable(channel), created_at: now_ms, expires_at: now_ms + ttl_ms };
-        self.codes.push(row.clone());
-        Some(row)
+        let code = LiveCode { code, channel, created_ms: now_ms, expires_ms: now_ms + ttl_ms };
+        self.codes.push(code.clone());
+        Some(code)
     }
 
     fn expire(&mut self, now_ms: i64) {
-        self.codes.retain(|row| row.expires_at > now_ms);
+        self.codes.retain(|row| row.expires_ms > now_ms);
     }
 
     fn revoke(&mut self, code: &str, now_ms: i64) -> bool {
@@ -84,7 +104,7 @@ impl PairingDesk {
         // All of them are looked at, whichever it is.
         let mut found = None;
         for (at, row) in self.codes.iter().enumerate() {
-            let is_here = row.channel.0.as_ref().is_none_or(|it| **it == *channel);
+            let is_here = row.channel.as_ref().is_none_or(|it| **it == *channel);
             if same(&row.code, text) && is_here {
                 found = Some(at);
             }
@@ -115,7 +135,7 @@ impl PairingDesk {
 }
 
 /// Of the letters and the length of a code that is out; without one that is out, of any length a code can have.
-fn looks_like_code(text: &str, codes: &[CodeRow]) -> bool {
+fn looks_like_code(text: &str, codes: &[LiveCode]) -> bool {
     let is_letter = |byte: u8| ALPHABET.contains(&byte.to_ascii_uppercase());
     let fits = if codes.is_empty() {
         (6..=16).contains(&text.len())
@@ -155,20 +175,21 @@ pub(super) async fn carry_out(services: &SharedServices, call: PairingCall) -> R
                 let message = format!("{CODES_MAX} codes are out; one of them has to be used, revoked or expire");
                 GatewayRefusal::new(Code::Busy, message).because("limit")
             })?;
-            PairingAnswer::Generated(GenerateResult { code: row.code, expires_at: row.expires_at })
+            let CodeRow { code, expires_at, .. } = row.shown();
+            PairingAnswer::Generated(GenerateResult { code, expires_at })
         }
         PairingCall::List => {
-            let mut codes = {
+            let codes = {
                 let mut pairing = lock(&services.pairing);
                 pairing.expire(now_ms);
                 pairing.codes.clone()
             };
-            codes.reverse();
+            let codes = codes.into_iter().rev().map(LiveCode::shown).collect();
             let approved = services.parts.shelf.list(PAIRING, None, APPROVED_SHOWN).await.map_err(refused)?;
             let row = |it: vocab::Shelved| ApprovedRow {
                 channel: it.place.owner,
                 sender_id: it.place.name,
-                approved_at: it.created_ms,
+                approved_at: iso8601(it.created_ms),
             };
             PairingAnswer::Listed(PairingListResult { codes, approved: approved.into_iter().map(row).collect() })
         }
@@ -227,7 +248,7 @@ mod tests {
     #[test]
     fn who_guesses_five_times_in_an_hour_is_not_heard_even_with_the_right_one() {
         let mut pairing = pairing(&[("ABCDEFGH", None)]);
-        pairing.codes[0].expires_at = i64::MAX;
+        pairing.codes[0].expires_ms = i64::MAX;
         for _ in 0..WRONG_MAX {
             assert_eq!(pairing.redeem("t", "u", "AAAAAAAA", 1), Redeemed::Wrong);
         }

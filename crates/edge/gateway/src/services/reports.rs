@@ -1,9 +1,9 @@
 //! What was used and who did what, from the sums and lines that the store keeps.
 
-use dialect_gateway::GatewayRefusal;
 use dialect_gateway::results::UsageSum as UsageShown;
 use dialect_gateway::services::reports::*;
 use dialect_gateway::shape::Text;
+use dialect_gateway::{GatewayRefusal, TOOL_NAMES};
 use vocab::{AuditQuery, AuditVerdict, DAY_MS, UsageBy, UsageQuery, day_of};
 
 use super::{SharedServices, refused};
@@ -25,6 +25,7 @@ pub(super) async fn usage(services: &SharedServices, params: UsageParams) -> Res
     let rows = sums.into_iter().map(|sum| UsageRow {
         key: match (by, sum.name.parse()) {
             (UsageBy::Day, Ok(day)) => show_day(day).into(),
+            (UsageBy::Tool, _) => TOOL_NAMES.show(&sum.name).into(),
             _ => sum.name.clone(),
         },
         calls: sum.calls,
@@ -68,8 +69,12 @@ pub(super) async fn audit(services: &SharedServices, params: AuditParams) -> Res
         by: line.by,
         session_id: line.session.to_string(),
         seq: line.seq,
+        // What was called; on this wire it has another name.
+        detail: match &*line.action {
+            "call" | "elevated_call" => line.detail.map(|tool| TOOL_NAMES.show(&tool).into()),
+            _ => line.detail,
+        },
         action: line.action,
-        detail: line.detail,
     };
     let mut result = AuditResult { lines: lines.into_iter().map(row).collect(), head: None, whole: None, broken: None };
     if params.verify {

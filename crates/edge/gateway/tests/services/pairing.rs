@@ -16,6 +16,10 @@ fn g11_a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
         assert_eq!(code.len(), 8, "40 bits");
         let list = play.result(at, "pairing.list", json!({})).await;
         assert_eq!((&list["codes"][0]["code"], &list["codes"][0]["channel"]), (&json!(code), &json!("telegram")));
+        // Texts, as those of a session.
+        let is_time = |at: &serde_json::Value| at.as_str().is_some_and(|at| at.len() >= 20 && at.ends_with('Z'));
+        assert!(is_time(&made["expiresAt"]) && list["codes"][0]["expiresAt"] == made["expiresAt"], "{made} {list}");
+        assert!(is_time(&list["codes"][0]["createdAt"]), "{list}");
         let redeem = |sender: &'static str| {
             let (service, text) = (play.service.clone(), code.to_lowercase());
             async move { service.redeem("telegram", sender, &text).await.unwrap() }
@@ -29,6 +33,7 @@ fn g11_a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
             (&list["approved"][0]["channel"], &list["approved"][0]["senderId"]),
             (&json!("telegram"), &json!("4711"))
         );
+        assert!(is_time(&list["approved"][0]["approvedAt"]), "{list}");
         let who = json!({"channel": "telegram", "senderId": "4711"});
         assert_eq!(play.result(at, "pairing.revoke", who.clone()).await, json!({"revoked": true}));
         assert_eq!(play.result(at, "pairing.revoke", who).await, json!({"revoked": false}));

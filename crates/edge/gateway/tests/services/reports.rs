@@ -48,7 +48,7 @@ fn the_audit_says_who_did_what_and_whether_it_is_whole() {
         play.run(at, "ws:a", "say 1 words").await;
         let said = play.result(at, "audit.query", json!({"sessionId": "ws:a", "verify": true})).await;
         let lines = said["lines"].as_array().unwrap();
-        assert!(lines.iter().any(|line| line["action"] == "prompt" && line["by"] == "controller:gateway"), "{said}");
+        assert!(lines.iter().any(|line| line["action"] == "prompt" && line["by"] == "user:ann"), "{said}");
         assert!(!said.to_string().contains("say 1 words"), "what was said is not there");
         assert_eq!((&said["whole"], said["head"].is_string()), (&json!(true), true));
         let one = play.result(at, "audit.query", json!({"limit": 1})).await;
@@ -119,5 +119,22 @@ fn a_fork_counts_nothing_a_second_time() {
         play.run(at, fork["sessionId"].as_str().unwrap(), "say 1 words").await;
         let now = play.result(at, "system.metrics", json!({})).await;
         assert_eq!((&now["messagesProcessed"], &now["runStates"]["complete"]), (&json!(3), &json!(3)), "{now}");
+    });
+}
+
+#[test]
+fn tools_have_the_names_of_this_wire_in_reports() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", r#"call glob {"pattern":"*"} then say done"#).await;
+        let call = json!({"sessionId": "ws:a", "tool": "file.glob", "args": {"pattern": "*"}});
+        play.ask(at, "tools.execute", call).await;
+        let days = json!({"groupBy": "tool", "from": "2023-11-01", "to": "2023-11-30"});
+        let tools = play.result(at, "usage.report", days).await;
+        assert_eq!(tools["rows"][0]["key"], "file.glob", "{tools}");
+        let said = play.result(at, "audit.query", json!({"sessionId": "ws:a"})).await;
+        let called: Vec<_> = said["lines"].as_array().unwrap().iter().filter(|line| line["action"] == "call").collect();
+        assert_eq!((called.len(), &called[0]["detail"]), (1, &json!("file.glob")), "{said}");
     });
 }

@@ -124,3 +124,47 @@ fn contexts_and_lanes_are_those_of_sessions_in_memory() {
         play.ask(at, "agent.cancel", json!({"sessionId": "ws:b"})).await;
     });
 }
+
+#[test]
+fn whoever_is_attached_to_a_session_that_is_deleted_falls_back_to_a_fresh_one() {
+    paused(async {
+        let mut play = Play::new();
+        let (a, b) = (play.connect(), play.connect());
+        for is_left in [true, false, true] {
+            play.result(a, "sessions.create", json!({"sessionId": "ws:mine"})).await;
+            if is_left {
+                tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            }
+            let attached = play.result(a, "system.info", json!({})).await["sessionId"].clone();
+            assert_eq!(attached, "ws:mine");
+            play.result(b, "sessions.create", json!({"sessionId": "ws:other"})).await;
+            play.result(b, "sessions.delete", json!({"sessionId": "ws:other"})).await;
+            assert_eq!(play.result(a, "system.info", json!({})).await["sessionId"], "ws:mine", "another one's end");
+            play.result(b, "sessions.delete", json!({"sessionId": "ws:mine"})).await;
+            let attached = play.result(a, "system.info", json!({})).await["sessionId"].clone();
+            assert_ne!(attached, "ws:mine", "left: {is_left}");
+            let told = play.result(b, "sessions.list", json!({})).await;
+            assert!(!ids(&told).contains(&"ws:mine"));
+        }
+    });
+}
+
+#[test]
+fn a_run_is_waited_for_without_saying_where_it_is() {
+    paused(async {
+        let mut play = Play::new();
+        let (a, b) = (play.connect(), play.connect());
+        let send = json!({"message": "say 2 words", "sessionId": "ws:there", "idempotencyKey": "k"});
+        let run = play.ask(a, "agent.send", send).await.last().unwrap()["result"]["runId"].clone();
+        for at in [a, b] {
+            let waited = play.result(at, "agent.wait", json!({"runId": run})).await;
+            assert_eq!((&waited["state"], &waited["content"]), (&json!("complete"), &json!("w1 w2")));
+            assert_eq!(play.error(at, "agent.wait", json!({"runId": "none"})).await.1, "unknown_run");
+        }
+        // A key is looked for where the connection is.
+        let waited = play.result(a, "agent.wait", json!({"idempotencyKey": "k"})).await;
+        assert_eq!(waited["runId"], run);
+        let other = play.connect();
+        assert_eq!(play.error(other, "agent.wait", json!({"idempotencyKey": "k"})).await.1, "unknown_run");
+    });
+}

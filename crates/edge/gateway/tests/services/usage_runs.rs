@@ -35,7 +35,7 @@ fn runs_are_told_with_the_dearest_first_and_add_up_to_the_sum() {
         );
         assert_eq!(
             (&first["usage"]["costUsd"], &first["tools"], &first["by"]),
-            (&json!(4.0), &json!(0), &json!("controller:gateway"))
+            (&json!(4.0), &json!(0), &json!("user:ann"))
         );
         assert!(first["runId"].is_string() && first["seq"].is_u64() && first["at"].is_i64(), "{first}");
         assert!(first["durationMs"].is_u64(), "{first}");

@@ -117,6 +117,15 @@ impl CatchingUp {
         self.answered(tag, Ok(Reply::Opened(opened)), behind);
     }
 
+    /// The peer reads no further. Its opening is answered, if that was not done yet: a session that is to be saved first and is
+    /// not (`told`: the last entry that is) has not been opened.
+    pub(super) fn dismiss(&mut self, told: u64, fault: &Fault) {
+        match self.looking.take_if(|looking| looking.least > told) {
+            Some(Looking { tag, behind, .. }) => self.answered(tag, Err(fault.clone()), behind),
+            None => self.answer(None),
+        }
+    }
+
     fn answered(&self, tag: Tag, result: Result<Reply, Fault>, behind: Vec<Event>) {
         self.tell(Event::Reply { tag, result });
         for event in behind {

@@ -188,6 +188,27 @@ fn an_opening_is_answered_whatever_becomes_of_it() {
 }
 
 #[test]
+fn who_leaves_before_the_session_is_saved_was_not_let_into_it() {
+    let leave = |peers: &mut Peers| peers.leave(PeerId(1));
+    let end = |peers: &mut Peers| peers.answer_all(&Fault::new(FaultKind::ShuttingDown, "over"));
+    for goes in [leave, end] {
+        for is_saved in [false, true] {
+            let (mut peers, reader) = (peers(), outbox(1));
+            peers.catch_up(reader.clone(), Cursor::at(0), Tag(1), opened(), 1);
+            if is_saved {
+                peers.tell_all(Event::Logged(entry(1)));
+            }
+            goes(&mut peers);
+            let heard = heard(&reader);
+            assert!(
+                matches!(&heard[..], [Event::Reply { tag: Tag(1), result }] if result.is_ok() == is_saved),
+                "{heard:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     let empty = || -> Result<Page, Fault> { Ok(Page { entries: Vec::new(), recovered: None }) };
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
