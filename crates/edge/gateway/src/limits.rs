@@ -49,8 +49,8 @@ pub const STREAMS_MAX: u32 = 200;
 /// Streams that a peer opened and reset before we looked; more end the connection.
 pub const RESET_STREAMS_MAX: usize = 20;
 
-/// Wrong tokens, and as many wrong cookies, of one address and one page that may speak with us, within a minute; more of the same
-/// kind are answered 429 unread.
+/// Wrong tokens, and as many wrong cookies, within a minute, of one address without a page, with our own, and with each that the
+/// configuration lists; more of the same kind are answered 429 unread.
 pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;

@@ -125,7 +125,7 @@ impl ServerState {
 
     /// Whether a page of another origin may speak with us.
     pub(crate) fn allows_page(&self, origin: &str) -> bool {
-        guards::origin_is_allowed(origin, "", false, &self.access().allowed_origins)
+        guards::known_page(origin, "", false, &self.access().allowed_origins).is_some()
     }
 
     fn tokens(&self) -> Arc<TokenBook> {
