@@ -5,6 +5,7 @@ mod table;
 pub use table::{KEYS, ROUNDS_USUAL};
 use vocab::{BudgetUnit, McpServer, Mode, Secret, SyncLevel, thinking};
 
+use super::addresses::without_secrets;
 use super::slugs::Slugs;
 use super::tighten::Tightening;
 use super::tree::{Node, TreeValue};
@@ -119,19 +120,10 @@ impl SettingValue {
     /// As `config get` prints it: others may look on.
     pub fn show_safely(&self) -> String {
         match self {
-            SettingValue::Text(text) => without_password(text),
+            SettingValue::Texts(texts) => texts.iter().map(|it| without_secrets(it)).collect::<Vec<_>>().join(","),
+            SettingValue::Text(text) => without_secrets(text),
             other => other.show(),
         }
-    }
-}
-
-/// An address as people may see it: who is signed in there is nobody else's business.
-pub(super) fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    match host.rsplit_once('@') {
-        Some((user, _)) => format!("{scheme}://***{}", &rest[user.len()..]),
-        None => text.to_owned(),
     }
 }
 

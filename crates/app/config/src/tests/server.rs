@@ -199,10 +199,11 @@ fn a_token_can_be_set_and_is_never_shown() {
 
 #[test]
 fn what_others_see_has_everything_but_the_secrets() {
-    let text = "base_url = 'http://me:canary@h/v1'\nmax_tokens = 5\nmodel = '${MODEL_TOKEN}'\n\
-        [server]\ntoken = 'canary'\nallowed_origins = ['https://u:canary@x']\n[server.queue.overrides.channels.t]\ncap = 3\n\
+    let text = "base_url = 'http://me:canary@h/v1?k=canary'\nmax_tokens = 5\nmodel = '${MODEL_TOKEN}'\n\
+        [server]\ntoken = 'canary'\nallowed_origins = ['https://u:canary@x', 'https://x?k=canary']\n[server.queue.overrides.channels.t]\ncap = 3\n\
         [accounts]\nantigravity_client_id = 'me'\n[servers.x]\ncommand = 'run'\nargs = ['canary']\nenv = { A = 'canary' }\n\
-        [providers.lab]\nbase_url = 'http://u:canary@h/v1'\nkey_env = 'LAB'\nheaders = { A = 'canary' }\n\
+        [servers.y]\nurl = 'https://u:canary@h/mcp?token=canary&api_key=canary#canary'\nheaders = { A = 'canary' }\n\
+        [providers.lab]\nbase_url = 'http://u:canary@h/v1?key=canary'\nkey_env = 'LAB'\nheaders = { A = 'canary' }\n\
         [tiers]\nfast = 'lab/one'\n";
     let place = place(&[("user/config.toml", text)]).env("MODEL_TOKEN", "canary");
     let config = place.load(None).unwrap();
@@ -210,7 +211,11 @@ fn what_others_see_has_everything_but_the_secrets() {
     let tree = config.redacted(&server, None).unwrap();
     assert!(!tree.to_string().contains("canary"), "{tree:#}");
     assert_eq!(tree["server"]["token"], "***");
-    assert_eq!(tree["baseUrl"], "http://***@h/v1");
+    assert_eq!(tree["baseUrl"], "http://***@h/v1?k=***");
+    assert_eq!(tree["servers"]["y"]["url"], "https://***@h/mcp?token=***&api_key=***#***");
+    assert_eq!(tree["models"]["fast"]["lab"]["baseUrl"], tree["providers"]["lab"]["baseUrl"]);
+    let changes = config.changes(&Configuration::default());
+    assert!(changes.len() > 8 && !format!("{changes:?}").contains("canary"), "{changes:#?}");
     assert_eq!(tree["model"], "***");
     assert_eq!(tree["maxTokens"], 5);
     assert_eq!(tree["models"]["fast"]["lab"]["apiKey"], "***");
