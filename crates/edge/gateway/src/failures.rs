@@ -20,15 +20,15 @@ pub(crate) enum GuessKind {
 }
 
 /// A guess that was wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum WrongGuess {
     Token,
-    /// What a tab shows again and again is one guess.
-    Cookie(TokenDigest),
+    /// All that were shown. What a tab shows again and again is one guess.
+    Cookie(Vec<TokenDigest>),
 }
 
 impl WrongGuess {
-    fn kind(self) -> GuessKind {
+    fn kind(&self) -> GuessKind {
         match self {
             WrongGuess::Token => GuessKind::Token,
             WrongGuess::Cookie(_) => GuessKind::Cookie,
@@ -119,13 +119,16 @@ impl Failures {
             self.order.push_back((now_ms, of.clone()));
             GuessCount { since_ms: now_ms, count: 0, cookies: Vec::new() }
         });
-        if let WrongGuess::Cookie(digest) = guess {
-            if row.cookies.contains(&digest) || row.count >= FAILURES_PER_MIN {
-                return;
+        let WrongGuess::Cookie(shown) = guess else {
+            row.count += 1;
+            return;
+        };
+        for digest in shown {
+            if !row.cookies.contains(&digest) && row.count < FAILURES_PER_MIN {
+                row.cookies.push(digest);
+                row.count += 1;
             }
-            row.cookies.push(digest);
         }
-        row.count += 1;
     }
 }
 
@@ -160,18 +163,18 @@ mod tests {
         let mut failures = Failures::default();
         let guesser = from("127.0.0.1", None);
         for _ in 0..100 {
-            failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 0);
+            failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[0; 32]]), 0);
         }
         for guess in 1..20 {
             assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), None, "guess {guess}");
-            failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 0);
+            failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[guess; 32]]), 0);
         }
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), Some(60_000 - 1));
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Token, 1), None);
-        (100..250).for_each(|guess| failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 1));
+        (100..250).for_each(|guess| failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[guess; 32]]), 1));
         let kept = &failures.counts[&(guesser.clone(), GuessKind::Cookie)].cookies;
         assert_eq!(kept.len(), 20, "no more are remembered than are counted");
-        failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 60_000);
+        failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[0; 32]]), 60_000);
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 60_000), None, "a minute later");
     }
 

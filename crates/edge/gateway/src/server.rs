@@ -157,6 +157,7 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
 fn look(state: &ServerState, tls: Option<&TlsShelf>) {
     let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.rules().streams);
     rules.into_iter().for_each(|rules| state.acp.look(rules.grace));
+    state.look_at_cookies();
     if let Err(error) = state.look_at_tokens() {
         state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
     }
