@@ -261,6 +261,11 @@ pub(super) fn is_secret(key: &str) -> bool {
     ["api_key", "apikey", "secret", "password", "access_token", "auth_token"].iter().any(|word| key.contains(word))
 }
 
+/// A setting's name, and before it those of the groups that it is in.
+pub(super) fn with_groups(name: &'static str) -> impl Iterator<Item = &'static str> + Clone {
+    name.match_indices('.').map(move |(at, _)| &name[..at]).chain([name])
+}
+
 /// The known name that a wrong one probably meant.
 pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     // The last part alone counts too: `retries_max` probably means `retry.retries_max`.

@@ -10,6 +10,7 @@ mod guarded;
 mod home;
 mod keys;
 mod lanes;
+mod lines;
 mod load;
 mod mcp_servers;
 mod model_entry;

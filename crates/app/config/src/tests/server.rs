@@ -69,13 +69,13 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     assert!(!format!("{config:?}").contains("canary"), "{config:?}");
     let shown = config.warnings.join("\n").replace(&place.root.path().display().to_string(), "");
     expect![[r#"
-        /user/config.yaml: `models.default.gemini.apiKey` is ignored: keys are not read from files; write ${NAME} of a variable, or name a `key_file` or a `secret_command` in [providers.google]
-        /user/config.yaml: `models.embedding` has no effect: there is fast, default, complex, local
-        /user/config.yaml: `compaction.keep_turns` has no effect: `compaction.keep_pct` says how much is kept
-        /user/config.yaml: `channels` has no effect: there are no chat channels
-        /user/config.yaml: `automation` has no effect: there are no webhooks, timetables and reactions
-        /user/config.yaml: `memory` has no effect: there is no memory between sessions
-        /user/config.yaml: `tools.profiles` has no effect: `tools.only` says which tools are offered"#]]
+        /user/config.yaml:28: `models.default.gemini.apiKey` is ignored: keys are not read from files; write ${NAME} of a variable, or name a `key_file` or a `secret_command` in [providers.google]
+        /user/config.yaml:32: `models.embedding` has no effect: there is fast, default, complex, local
+        /user/config.yaml:17: `compaction.keep_turns` has no effect: `compaction.keep_pct` says how much is kept
+        /user/config.yaml:18: `channels` has no effect: there are no chat channels
+        /user/config.yaml:19: `automation` has no effect: there are no webhooks, timetables and reactions
+        /user/config.yaml:20: `memory` has no effect: there is no memory between sessions
+        /user/config.yaml:22: `tools.profiles` has no effect: `tools.only` says which tools are offered"#]]
     .assert_eq(&shown);
 }
 
