@@ -13,14 +13,12 @@ use vocab::{Principal, Secret};
 
 use crate::failures::{GuessKind, WrongGuess};
 use crate::limits::COOKIES_SHOWN_MAX;
-use crate::tokens::{NamedToken, TokenDigest, digest, find};
+use crate::tokens::{MAIN_TOKEN, NamedToken, TokenDigest, digest, find};
 
 /// The subprotocol that a browser names beside its token.
 pub(crate) const SUBPROTOCOL: &str = "tillerman.v1";
 const BEARER_PROTOCOL: &str = "bearer.";
 pub(crate) const COOKIE_NAME: &str = "tm_session";
-/// What the one token is called in the audit.
-const MAIN_TOKEN: &str = "main";
 
 /// What a request brought.
 #[derive(Clone, PartialEq, Eq, Debug)]
