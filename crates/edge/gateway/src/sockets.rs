@@ -144,14 +144,14 @@ impl OpenSockets {
     }
 
     /// Ends every socket whose basis is gone. One that is owed an answer ends behind it.
-    pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
+    pub(crate) fn keep(self: &Arc<Self>, good: impl Fn(Basis) -> bool) {
         let (mut gone, mut owed) = (Vec::new(), Vec::new());
-        for row in self.lock().rows.values_mut().filter(|row| !good(row.basis)) {
+        for (number, row) in self.lock().rows.iter_mut().filter(|(_, row)| !good(row.basis)) {
             let was_revoked = std::mem::replace(&mut row.is_revoked, true);
             match row.owed {
                 0 => gone.push(row.end.clone()),
                 _ if was_revoked => {}
-                _ => owed.push(row.end.clone()),
+                _ => owed.push(*number),
             }
         }
         gone.iter().for_each(|end| end.carry_out(REVOKED));
@@ -159,13 +159,23 @@ impl OpenSockets {
             return;
         }
         // Whoever speaks on it closes it behind the answer; one whose answers do not come, or that nobody reads, is not waited for.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(async move {
+        let all = Arc::downgrade(self);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
                 tokio::time::sleep(LAST_ANSWER).await;
-                owed.iter().for_each(|end| end.carry_out(REVOKED));
-            })),
-            Err(_) => owed.iter().for_each(|end| end.carry_out(REVOKED)),
+                all.upgrade().iter().for_each(|all| all.end_revoked(&owed));
+            });
         }
+    }
+
+    /// Ends those of them that have not said anew who they are.
+    fn end_revoked(&self, numbers: &[u64]) {
+        let gone: Vec<SocketEnd> = {
+            let rows = self.lock();
+            let found = numbers.iter().filter_map(|number| rows.rows.get(number));
+            found.filter(|row| row.is_revoked).map(|row| row.end.clone()).collect()
+        };
+        gone.iter().for_each(|end| end.carry_out(REVOKED));
     }
 
     /// The connection has asked for something that may end it, and is to hear that it was done.
