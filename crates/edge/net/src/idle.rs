@@ -18,17 +18,17 @@ const IDLE_MAX: usize = 128;
 const IDLE_AGE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
-pub(crate) struct IdleConnections(Arc<Mutex<Kept>>);
+pub(crate) struct IdleConnections(Arc<Mutex<IdleRows>>);
 
 #[derive(Default)]
-struct Kept {
+struct IdleRows {
     /// The oldest first.
     rows: Vec<(Connection, Instant)>,
     /// A task sees to it that none stays for too long.
     is_watched: bool,
 }
 
-fn held(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn held(kept: &Mutex<IdleRows>) -> MutexGuard<'_, IdleRows> {
     kept.lock().expect("nothing panics while holding it")
 }
 
@@ -60,7 +60,7 @@ impl IdleConnections {
 }
 
 /// Looks after them while there are any, and sleeps between.
-struct Watch(Weak<Mutex<Kept>>);
+struct Watch(Weak<Mutex<IdleRows>>);
 
 impl Watch {
     async fn run(mut self) {
