@@ -64,6 +64,9 @@ pub enum GatewayVerb {
         /// With the token in it, for a browser on this machine.
         #[arg(long)]
         with_token: bool,
+        /// The configuration that it was started with, where that is not your own.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
     },
 }
 
@@ -84,4 +87,7 @@ pub struct TokenArgs {
     /// Take the one of this name back.
     #[arg(long, value_name = "NAME")]
     pub revoke: Option<String>,
+    /// The configuration that the gateway is started with, where that is not your own.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }

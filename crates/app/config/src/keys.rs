@@ -5,6 +5,7 @@ mod table;
 pub use table::{KEYS, ROUNDS_USUAL};
 use vocab::{BudgetUnit, McpServer, Mode, Secret, SyncLevel, thinking};
 
+use super::addresses::without_secrets;
 use super::slugs::Slugs;
 use super::tighten::Tightening;
 use super::tree::{Node, TreeValue};
@@ -119,19 +120,10 @@ impl SettingValue {
     /// As `config get` prints it: others may look on.
     pub fn show_safely(&self) -> String {
         match self {
-            SettingValue::Text(text) => without_password(text),
+            SettingValue::Texts(texts) => texts.iter().map(|it| without_secrets(it)).collect::<Vec<_>>().join(","),
+            SettingValue::Text(text) => without_secrets(text),
             other => other.show(),
         }
-    }
-}
-
-/// An address as people may see it: who is signed in there is nobody else's business.
-pub(super) fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    match host.rsplit_once('@') {
-        Some((user, _)) => format!("{scheme}://***{}", &rest[user.len()..]),
-        None => text.to_owned(),
     }
 }
 
@@ -267,6 +259,11 @@ pub(super) fn snake(key: &str) -> String {
 /// Words that name a secret, whatever else the key says.
 pub(super) fn is_secret(key: &str) -> bool {
     ["api_key", "apikey", "secret", "password", "access_token", "auth_token"].iter().any(|word| key.contains(word))
+}
+
+/// A setting's name, and before it those of the groups that it is in.
+pub(super) fn with_groups(name: &'static str) -> impl Iterator<Item = &'static str> + Clone {
+    name.match_indices('.').map(move |(at, _)| &name[..at]).chain([name])
 }
 
 /// The known name that a wrong one probably meant.

@@ -1,6 +1,7 @@
 //! Settings: flag over environment over workspace over user over default. A file that came with the workspace can only
 //! tighten, and wish for a model; it can never loosen anything or choose where prompts and keys are sent.
 
+mod addresses;
 pub mod agent;
 mod edit;
 mod expand;
@@ -9,6 +10,7 @@ mod guarded;
 mod home;
 mod keys;
 mod lanes;
+mod lines;
 mod load;
 mod mcp_servers;
 mod model_entry;

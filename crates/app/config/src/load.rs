@@ -8,7 +8,7 @@ use vocab::{Fault, FaultKind, Mode};
 use super::keys::{self, KEYS, SettingKey, SettingValue, Workspace};
 use super::tree::{self, Node, TreeValue};
 use super::{
-    Configuration, Env, Home, LoadFrom, SettingSource, expand, flynn, home, lanes, mcp_servers, model_entry,
+    Configuration, Env, Home, LoadFrom, SettingSource, expand, flynn, home, lanes, lines, mcp_servers, model_entry,
     provider_entry, slugs, trust,
 };
 
@@ -75,20 +75,39 @@ impl Configuration {
             Some((path, text)) if path == file => text.to_owned(),
             _ => read(file)?,
         };
-        let mut node = tree::parse(file, &text).map_err(|what| {
+        let node = tree::parse(file, &text).map_err(|what| {
             let text = format!("cannot read {}: {}", file.display(), what.trim_end());
             Fault::new(FaultKind::Invalid, text)
         })?;
         self.files.push(file.clone());
-        if matches!(from, SettingSource::User(_)) {
-            self.own_words(&mut node, &text, &from, request.env)?;
+        let before = self.clone();
+        let mut read = self.settings(node.clone(), &text, &from, request);
+        // Where there is something to point at, it is read once more with its lines.
+        let mut with_lines = node;
+        if (read.is_err() || self.warnings.len() > before.warnings.len()) && lines::find(file, &text, &mut with_lines) {
+            *self = before;
+            read = self.settings(with_lines, &text, &from, request);
         }
-        let TreeValue::Map(pairs) = &node.value else {
-            return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", file.display())));
-        };
-        self.table("", pairs, &from, request.default_mode)?;
+        read?;
         self.kept_private(file);
         Ok(())
+    }
+
+    /// What one file says.
+    fn settings(
+        &mut self,
+        mut node: Node,
+        text: &str,
+        from: &SettingSource,
+        request: &LoadFrom<'_>,
+    ) -> Result<(), Fault> {
+        if matches!(from, SettingSource::User(_)) {
+            self.own_words(&mut node, text, from, request.env)?;
+        }
+        let TreeValue::Map(pairs) = &node.value else {
+            return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", place(from, None))));
+        };
+        self.table("", pairs, from, request.default_mode)
     }
 
     /// What only the user's own file can say: another program's way to write models, and variables.
@@ -163,7 +182,7 @@ impl Configuration {
         if self.unknown > UNKNOWN_TOLD_MAX {
             return;
         }
-        let near = keys::nearest(name, KEYS.iter().map(|key| key.name));
+        let near = keys::nearest(name, KEYS.iter().flat_map(|key| keys::with_groups(key.name)));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         self.warnings.push(format!("{place}: unknown setting `{name}`{hint}"));
     }

@@ -4,7 +4,8 @@
 use serde_json::{Map, Value, json};
 use vocab::{Coalesce, LaneMode, McpTransport, Overflow};
 
-use super::keys::{SettingValue, without_password};
+use super::addresses::without_secrets;
+use super::keys::SettingValue;
 use super::{Configuration, KEYS, LaneWish, ProviderEntry, ServerConfig};
 
 const MASK: &str = "***";
@@ -120,7 +121,7 @@ impl Configuration {
             for slug in slugs {
                 let (provider, model) = slug.split_once('/').unwrap_or(("", slug));
                 let entry = self.providers().iter().find(|entry| entry.name == provider);
-                let address = entry.and_then(|entry| entry.base_url.as_deref()).map(without_password);
+                let address = entry.and_then(|entry| entry.base_url.as_deref()).map(without_secrets);
                 let mut row = Map::from_iter([
                     ("model".to_owned(), json!(model)),
                     ("apiKey".to_owned(), json!(if entry.is_some_and(has_key) { MASK } else { "" })),
@@ -143,7 +144,7 @@ fn shown(value: &SettingValue) -> Value {
         SettingValue::Count(number) => json!(number),
         SettingValue::Limit(text) => text.parse::<f64>().map_or_else(|_| json!(text), |number| json!(number)),
         SettingValue::Bool(on) => json!(on),
-        SettingValue::Texts(texts) => json!(texts.iter().map(|text| without_password(text)).collect::<Vec<_>>()),
+        SettingValue::Texts(texts) => json!(texts.iter().map(|text| without_secrets(text)).collect::<Vec<_>>()),
         SettingValue::Slugs(names) => names.iter().map(|(name, slugs)| (name.clone(), json!(slugs))).collect(),
         SettingValue::Gates(gates) => gates.iter().map(|(name, on)| (name.clone(), json!(on))).collect(),
         SettingValue::Lanes(lanes) => lanes.iter().map(|(name, wish)| (name.clone(), lane(*wish))).collect(),
@@ -152,7 +153,7 @@ fn shown(value: &SettingValue) -> Value {
         SettingValue::Servers(servers) => {
             let row = |way: &McpTransport| match way {
                 McpTransport::Process { command, .. } => json!({ "command": &**command }),
-                McpTransport::Http { url, .. } => json!({ "url": without_password(url) }),
+                McpTransport::Http { url, .. } => json!({ "url": without_secrets(url) }),
             };
             servers.iter().map(|server| (server.name.to_string(), row(&server.way))).collect()
         }
@@ -167,7 +168,7 @@ fn shown(value: &SettingValue) -> Value {
 fn provider(entry: &ProviderEntry) -> Value {
     json!({
         "api": entry.api.map(providers::Api::as_str),
-        "baseUrl": entry.base_url.as_deref().map(without_password),
+        "baseUrl": entry.base_url.as_deref().map(without_secrets),
         "apiKey": if has_key(entry) { MASK } else { "" },
         "headers": entry.headers.iter().map(|(name, _)| (name.clone(), json!(MASK))).collect::<Map<_, _>>(),
         "models": entry.models.iter().map(|model| model.slug.as_str()).collect::<Vec<_>>(),
@@ -304,7 +305,7 @@ pub(super) fn mask_by_name(tree: &mut Value) {
             false => mask_by_name(value),
         }),
         Value::Array(items) => items.iter_mut().for_each(mask_by_name),
-        Value::String(text) => *text = without_password(text),
+        Value::String(text) => *text = without_secrets(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -16,6 +16,12 @@ pub fn login(caller: &Caller) -> LoginPort {
                 message: "the token is not known here".to_owned(),
                 data: None,
             },
+            LoginRefused::Taken => GatewayRefusal {
+                code: Code::InvalidRequest,
+                reason: Some("logged_in"),
+                message: "this connection belongs to another token already: open one for this token".to_owned(),
+                data: None,
+            },
             LoginRefused::TooMany { retry_after_ms } => GatewayRefusal {
                 code: Code::AuthFailed,
                 reason: Some("rate_limited"),

@@ -1,11 +1,12 @@
 //! The settings of a gateway that runs: which hold, what a second reading changes, and changing one from outside.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use config::{Configuration, OutsideRefused, ServerConfig, SettingChange};
 use engine::Engine;
-use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSetting, NotSet, Reloaded};
+use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSetting, NotSet, Reloaded, ServerHandle};
 use serde_json::{Value, json};
 use vocab::{Fault, Later, SessionId, Settings};
 
@@ -30,6 +31,8 @@ pub struct SettingsSource {
     changing: Mutex<()>,
     /// Once the server runs: whom a change reaches.
     reaches: OnceLock<(AccessHandle, GatewayService)>,
+    /// Once the server runs: where, which a flag or the system may have chosen.
+    listens: OnceLock<SocketAddr>,
 }
 
 impl SettingsSource {
@@ -40,12 +43,16 @@ impl SettingsSource {
         place: Box<dyn SettingsPlace>,
     ) -> Self {
         let (holds, changing) = (Mutex::new(holds), Mutex::default());
-        Self { engine, settings, holds, place, changing, reaches: OnceLock::new() }
+        let (reaches, listens) = (OnceLock::new(), OnceLock::new());
+        Self { engine, settings, holds, place, changing, reaches, listens }
     }
 
     /// The server runs: changes reach it from now on.
-    pub fn reaches(&self, access: AccessHandle, service: GatewayService) {
-        let _ = self.reaches.set((access, service));
+    pub fn reaches(&self, running: &ServerHandle, service: GatewayService) {
+        let _ = self.reaches.set((running.access(), service));
+        if let Some(address) = running.addresses().first() {
+            let _ = self.listens.set(*address);
+        }
     }
 
     /// The configuration that holds now.
@@ -162,7 +169,12 @@ pub struct SettingsService(pub Arc<SettingsSource>);
 impl ConfigSource for SettingsService {
     fn shown(&self) -> Value {
         let holds = self.0.holds();
-        holds.0.redacted(&holds.1, None).unwrap_or_else(|| json!({}))
+        let mut shown = holds.0.redacted(&holds.1, None).unwrap_or_else(|| json!({}));
+        if let Some(listens) = self.0.listens.get() {
+            shown["server"]["host"] = json!(listens.ip().to_string());
+            shown["server"]["port"] = json!(listens.port());
+        }
+        shown
     }
     fn schema(&self) -> Value {
         config::schema()

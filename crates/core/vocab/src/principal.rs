@@ -47,6 +47,10 @@ impl Principal {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+    /// Whoever has shown a token, or is logged in with one.
+    pub fn is_token(&self) -> bool {
+        self.0.starts_with("token:")
+    }
     /// Somebody whose name is only known because they run on this machine.
     pub fn is_local_user(&self) -> bool {
         self.0.starts_with("user:")

@@ -390,7 +390,11 @@ fn read(name: &str, text: &str) -> Result<Command, String> {
         }
         "get_session_stats" => Command::GetSessionStats,
         "export_html" => Command::ExportHtml { path: it()?.output_path },
-        "switch_session" => Command::SwitchSession { path: need("sessionPath", it()?.session_path)? },
+        // An empty one names no file; below a directory it would be the directory.
+        "switch_session" => {
+            let path = it()?.session_path.filter(|path| !path.trim().is_empty());
+            Command::SwitchSession { path: need("sessionPath", path)? }
+        }
         "branch" | "fork" => Command::Branch { entry: need("entryId", it()?.entry_id)? },
         "clone" => Command::Clone,
         "get_branch_messages" | "get_fork_messages" => Command::GetBranchMessages,

@@ -1,11 +1,11 @@
 //! What is asked of a gateway from a command line: of its files, or through its socket.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use vocab::{Fault, FaultKind};
+use vocab::{Fault, FaultKind, Secret};
 
 use crate::holder::LockHolder;
 use crate::home_lock::{GatewayFile, lock_file};
@@ -127,24 +127,58 @@ fn holder(home: &Path) -> Result<Option<(GatewayFile, LockHolder)>, Fault> {
     }
 }
 
-pub fn url(home: &Path, with_token: bool) -> Result<CliSaid, Fault> {
+/// The token that may do everything, where the configuration has it: what is kept in the gateway's home does not count then.
+#[derive(Clone, Debug)]
+pub struct ConfiguredToken {
+    pub token: Secret,
+    /// As people find it.
+    pub stands_in: String,
+}
+
+/// The configuration's token as far as it is known here. A gateway that runs may have been started with another configuration.
+fn known(home: &Path, configured: Option<ConfiguredToken>) -> Result<Option<ConfiguredToken>, Fault> {
+    let elsewhere = running(home)?.and_then(|found| found.token_stands_in);
+    match (configured, elsewhere) {
+        (None, Some(elsewhere)) => {
+            let message = format!("the gateway that runs here has its token as `server.token` in {elsewhere}");
+            Err(Fault::new(FaultKind::Invalid, message).hint("look there, or name that file with --config"))
+        }
+        (configured, _) => Ok(configured),
+    }
+}
+
+/// `with_token`: with the one that counts, of which there may be none; `None`: without.
+pub fn url(home: &Path, with_token: Option<Option<ConfiguredToken>>) -> Result<CliSaid, Fault> {
     let Some(found) = running(home)? else { return Ok(none_runs()) };
     let Some(url) = found.url else { return Ok(said("it listens on its socket alone\n")) };
-    let token = read_main_token(home).map_err(failed("the token"))?.filter(|_| with_token);
+    let token = match with_token {
+        None => None,
+        Some(configured) => match known(home, configured)? {
+            Some(configured) => Some(configured.token),
+            None => read_main_token(home).map_err(failed("the token"))?,
+        },
+    };
     // Behind `#` it stays in the browser: no request and no log has it.
     let behind = token.map(|token| format!("/#token={}", token.expose())).unwrap_or_default();
     Ok(said(format!("{url}{behind}\n")))
 }
 
-pub fn token(home: &Path) -> Result<CliSaid, Fault> {
-    let there = read_main_token(home).map_err(failed("the token"))?;
+pub fn token(home: &Path, configured: Option<ConfiguredToken>) -> Result<CliSaid, Fault> {
+    let there = match known(home, configured)? {
+        Some(configured) => Some(configured.token),
+        None => read_main_token(home).map_err(failed("the token"))?,
+    };
     match there {
         Some(token) => Ok(said(format!("{}\n", token.expose()))),
-        None => rotate(home),
+        None => rotate(home, None),
     }
 }
 
-pub fn rotate(home: &Path) -> Result<CliSaid, Fault> {
+pub fn rotate(home: &Path, configured: Option<ConfiguredToken>) -> Result<CliSaid, Fault> {
+    if let Some(ConfiguredToken { stands_in, .. }) = known(home, configured)? {
+        let message = format!("nothing was changed: the token is `server.token` in {stands_in}");
+        return Err(Fault::new(FaultKind::Invalid, message).hint("change it there, or take it out to have one made"));
+    }
     safefile::private_dir(home).map_err(failed("the gateway's home"))?;
     let token = make_main_token(home).map_err(failed("the token"))?;
     Ok(said(format!("{}\n", token.expose())))
@@ -153,7 +187,12 @@ pub fn rotate(home: &Path) -> Result<CliSaid, Fault> {
 pub fn make(home: &Path, name: &str, scopes: &[String]) -> Result<CliSaid, Fault> {
     safefile::private_dir(home).map_err(failed("the gateway's home"))?;
     let scopes = scopes_from(scopes.iter().map(String::as_str)).map_err(|why| Fault::new(FaultKind::Invalid, why))?;
-    let token = add_token(&TokenFile::new(home), name, scopes).map_err(failed("the token"))?;
+    let token = add_token(&TokenFile::new(home), name, scopes).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Fault::new(FaultKind::Invalid, error.to_string())
+            .hint(format!("`tillerman gateway token --revoke {name}` takes that one back")),
+        ErrorKind::InvalidInput => Fault::new(FaultKind::Invalid, error.to_string()),
+        _ => failed("the token")(error),
+    })?;
     Ok(said(format!("{}\n", token.expose())))
 }
 

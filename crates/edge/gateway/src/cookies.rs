@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use vocab::Secret;
 
 use crate::credentials::{Basis, KnownCaller, TokenBook};
-use crate::limits::{COOKIE_DAYS, COOKIES_MAX};
+use crate::limits::{COOKIE_DAYS, COOKIES_MAX, COOKIES_PER_TOKEN_MAX};
 use crate::tokens::{TokenDigest, digest, find, new_token};
 
 const COOKIE_MS: u64 = COOKIE_DAYS * 24 * 60 * 60 * 1000;
@@ -56,14 +56,34 @@ impl Cookies {
         self.0.iter().filter_map(row).collect()
     }
 
-    pub(crate) fn make(&mut self, of: KnownCaller, now_ms: u64) -> std::io::Result<Secret> {
+    /// One more, and those that ended for it: the oldest of the same token.
+    pub(crate) fn make(&mut self, of: KnownCaller, now_ms: u64) -> std::io::Result<(Secret, Vec<TokenDigest>)> {
         let value = new_token()?;
-        self.0.retain(|row| row.until_ms > now_ms);
-        if self.0.len() >= COOKIES_MAX {
-            self.0.pop_front();
-        }
+        let mut over =
+            (self.0.iter().filter(|row| row.of.basis == of.basis).count() + 1).saturating_sub(COOKIES_PER_TOKEN_MAX);
+        let ended = self.take(|row| {
+            let ends = over > 0 && row.of.basis == of.basis;
+            over -= usize::from(ends);
+            ends
+        });
         self.0.push_back(CookieRow { digest: digest(value.expose()), until_ms: now_ms + COOKIE_MS, of });
-        Ok(value)
+        Ok((value, ended))
+    }
+
+    /// Ends those whose time is over.
+    pub(crate) fn expire(&mut self, now_ms: u64) -> Vec<TokenDigest> {
+        self.take(|row| row.until_ms <= now_ms)
+    }
+
+    /// Ends these, from the oldest on.
+    fn take(&mut self, mut ends: impl FnMut(&CookieRow) -> bool) -> Vec<TokenDigest> {
+        let mut ended = Vec::new();
+        self.0.retain(|row| {
+            let ends = ends(row);
+            ended.extend(ends.then_some(row.digest));
+            !ends
+        });
+        ended
     }
 
     pub(crate) fn find(&self, value: &Secret, now_ms: u64) -> Option<(KnownCaller, Basis)> {
@@ -73,21 +93,16 @@ impl Cookies {
         (row.until_ms > now_ms).then_some((caller, basis))
     }
 
-    /// Whether there was one.
+    /// Where there was one, its digest.
     pub(crate) fn end(&mut self, value: &Secret) -> Option<TokenDigest> {
         let digest = digest(value.expose());
-        let before = self.0.len();
-        self.0.retain(|row| row.digest != digest);
-        (self.0.len() < before).then_some(digest)
+        self.take(|row| row.digest == digest).pop()
     }
 
     /// All of whoever this one is of, by the token that they were made with. One that does not hold ends nothing.
     pub(crate) fn end_all_like(&mut self, value: &Secret, now_ms: u64) -> Vec<TokenDigest> {
         let Some((caller, basis)) = self.find(value, now_ms) else { return Vec::new() };
-        let is_theirs = |row: &CookieRow| row.of.basis == basis && row.of.principal == caller.principal;
-        let (ended, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.0).into_iter().partition(is_theirs);
-        self.0 = kept;
-        ended.into_iter().map(|row| row.digest).collect()
+        self.take(|row| row.of.basis == basis && row.of.principal == caller.principal)
     }
 
     pub(crate) fn holds(&self, digest: &TokenDigest, now_ms: u64) -> bool {
@@ -124,22 +139,26 @@ mod tests {
     #[test]
     fn cookies_end_with_time_and_with_their_token() {
         let mut cookies = Cookies::default();
-        let value = cookies.make(somebody(), 1_000).unwrap();
+        let (value, _) = cookies.make(somebody(), 1_000).unwrap();
         let (found, basis) = cookies.find(&value, 2_000).unwrap();
         assert_eq!((&*found.name, basis), ("x", Basis::Token([7; 32])));
         assert!(cookies.find(&value, 1_000 + COOKIE_MS).is_none());
         assert!(cookies.find(&Secret::new("other").unwrap(), 2_000).is_none());
         assert!(cookies.keep(|basis| basis != Basis::Token([7; 32])) && !cookies.keep(|_| true));
         assert!(cookies.find(&value, 2_000).is_none());
-        let values: Vec<Secret> = (0..=COOKIES_MAX).map(|_| cookies.make(somebody(), 0).unwrap()).collect();
-        assert!(cookies.find(&values[0], 1).is_none() && cookies.find(&values[1], 1).is_some());
-        assert!(cookies.end(&values[1]).is_some() && cookies.end(&values[1]).is_none());
         let other = KnownCaller { basis: Basis::Token([8; 32]), ..somebody() };
-        let others = cookies.make(other, 0).unwrap();
+        let (others, _) = cookies.make(other, 0).unwrap();
+        let made = (0..=COOKIES_PER_TOKEN_MAX).map(|_| cookies.make(somebody(), 0).unwrap());
+        let (values, ended): (Vec<Secret>, Vec<Vec<TokenDigest>>) = made.unzip();
+        assert!(cookies.find(&values[0], 1).is_none() && cookies.find(&values[1], 1).is_some());
+        assert_eq!(ended.concat(), [digest(values[0].expose())], "the oldest of the same token, and no other");
+        assert!(cookies.end(&values[1]).is_some() && cookies.end(&values[1]).is_none());
         assert!(cookies.end_all_like(&values[1], 1).is_empty(), "one that is gone speaks for nobody");
         assert!(cookies.end_all_like(&values[3], COOKIE_MS).is_empty(), "nor one whose time is over");
-        assert_eq!(cookies.end_all_like(&values[3], 1).len(), COOKIES_MAX - 1);
+        assert_eq!(cookies.end_all_like(&values[3], 1).len(), COOKIES_PER_TOKEN_MAX - 1);
         assert!(cookies.find(&values[9], 1).is_none() && cookies.find(&others, 1).is_some());
+        assert!(cookies.expire(COOKIE_MS - 1).is_empty());
+        assert_eq!((cookies.expire(COOKIE_MS), cookies.len()), (vec![digest(others.expose())], 0));
     }
 
     #[test]
@@ -147,8 +166,8 @@ mod tests {
         let token = Secret::new("all").unwrap();
         let book = TokenBook::new(Some(&token), Vec::new());
         let mut cookies = Cookies::default();
-        let value = cookies.make(book.find(&token).unwrap(), 1_000).unwrap();
-        let lost = cookies.make(somebody(), 1_000).unwrap();
+        let (value, _) = cookies.make(book.find(&token).unwrap(), 1_000).unwrap();
+        let (lost, _) = cookies.make(somebody(), 1_000).unwrap();
         let kept = cookies.kept(61_000, 5_000_000);
         assert_eq!(kept.len(), 2);
         // Another process, whose time begins at zero.

@@ -12,21 +12,21 @@ use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
 use vocab::{Principal, Secret};
 
 use crate::failures::{GuessKind, WrongGuess};
-use crate::tokens::{NamedToken, TokenDigest, digest, find};
+use crate::limits::COOKIES_SHOWN_MAX;
+use crate::tokens::{MAIN_TOKEN, NamedToken, TokenDigest, digest, find};
 
 /// The subprotocol that a browser names beside its token.
 pub(crate) const SUBPROTOCOL: &str = "tillerman.v1";
 const BEARER_PROTOCOL: &str = "bearer.";
 pub(crate) const COOKIE_NAME: &str = "tm_session";
-/// What the one token is called in the audit.
-const MAIN_TOKEN: &str = "main";
 
 /// What a request brought.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Credential {
     None,
     Token(Secret),
-    Cookie(Secret),
+    /// All of our name, in the order in which the browser sent them; never none.
+    Cookie(Vec<Secret>),
     /// There is something where a credential belongs, and it is none.
     Unreadable,
 }
@@ -52,7 +52,7 @@ impl Credential {
     /// How it counts where it is wrong.
     pub(crate) fn wrong(&self) -> WrongGuess {
         match self {
-            Credential::Cookie(value) => WrongGuess::Cookie(digest(value.expose())),
+            Credential::Cookie(values) => WrongGuess::Cookie(values.iter().map(|it| digest(it.expose())).collect()),
             Credential::None | Credential::Token(_) | Credential::Unreadable => WrongGuess::Token,
         }
     }
@@ -120,7 +120,10 @@ pub(crate) fn presented(headers: &HeaderMap) -> Credential {
         return token.map_or(Credential::Unreadable, Credential::Token);
     }
     // An empty one is what a logout leaves.
-    cookie(headers).map_or(Credential::None, Credential::Cookie)
+    match cookies(headers) {
+        none if none.is_empty() => Credential::None,
+        values => Credential::Cookie(values),
+    }
 }
 
 fn password(encoded: &str) -> Option<String> {
@@ -135,10 +138,12 @@ pub(crate) fn subprotocol(headers: &HeaderMap, more: &[&'static str]) -> Option<
     offered.flat_map(|it| it.split(',')).find_map(known)
 }
 
-pub(crate) fn cookie(headers: &HeaderMap) -> Option<Secret> {
+/// A browser sends those of every path and every domain that our host belongs to, and says of none which it is.
+pub(crate) fn cookies(headers: &HeaderMap) -> Vec<Secret> {
     let all = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
-    let mut pairs = all.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).and_then(|(_, value)| Secret::new(value))
+    let pairs = all.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
+    let ours = pairs.filter(|(name, _)| *name == COOKIE_NAME).filter_map(|(_, value)| Secret::new(value));
+    ours.take(COOKIES_SHOWN_MAX).collect()
 }
 
 /// Every token there is.
@@ -194,8 +199,13 @@ mod tests {
         Credential::Token(Secret::new(text).unwrap())
     }
 
+    fn cookie(values: &[&str]) -> Credential {
+        Credential::Cookie(values.iter().filter_map(|it| Secret::new(it)).collect())
+    }
+
     #[test]
     fn the_first_credential_counts() {
+        let many = "tm_session=v;".repeat(COOKIES_SHOWN_MAX * 3);
         let cases: &[(&[(&str, &str)], Credential)] = &[
             (&[], Credential::None),
             (&[("authorization", "Bearer abc")], token("abc")),
@@ -208,7 +218,12 @@ mod tests {
             (&[("sec-websocket-protocol", "bearer.YWJj=")], token("abc")),
             (&[("sec-websocket-protocol", "bearer.!!")], Credential::Unreadable),
             (&[("sec-websocket-protocol", "tillerman.v1")], Credential::None),
-            (&[("cookie", "a=b; tm_session=abc")], Credential::Cookie(Secret::new("abc").unwrap())),
+            (&[("cookie", "a=b; tm_session=abc")], cookie(&["abc"])),
+            (
+                &[("cookie", "tm_session=x; tm_session=; tm_session=y"), ("cookie", "tm_session=z")],
+                cookie(&["x", "y", "z"]),
+            ),
+            (&[("cookie", &many)], cookie(&["v"; COOKIES_SHOWN_MAX])),
             (&[("cookie", "xtm_session=abc")], Credential::None),
             (&[("cookie", "tm_session=; a=b")], Credential::None),
             (&[("authorization", "Bearer x"), ("cookie", "tm_session=abc")], token("x")),

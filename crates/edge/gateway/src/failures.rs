@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::entrance::PeerAddress;
+use crate::guards::KnownPage;
 use crate::limits::{FAILURES_PER_MIN, FAILURES_TABLE_MAX};
 use crate::tokens::TokenDigest;
 
@@ -19,15 +20,15 @@ pub(crate) enum GuessKind {
 }
 
 /// A guess that was wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum WrongGuess {
     Token,
-    /// What a tab shows again and again is one guess.
-    Cookie(TokenDigest),
+    /// All that were shown. What a tab shows again and again is one guess.
+    Cookie(Vec<TokenDigest>),
 }
 
 impl WrongGuess {
-    fn kind(self) -> GuessKind {
+    fn kind(&self) -> GuessKind {
         match self {
             WrongGuess::Token => GuessKind::Token,
             WrongGuess::Cookie(_) => GuessKind::Cookie,
@@ -35,22 +36,21 @@ impl WrongGuess {
     }
 }
 
-/// Where a guess comes from: a network that one guesser has whole, and a page that may speak with us. Whoever names another
-/// page is no browser, and would have a new count for each name.
+/// Where a guess comes from: a network that one guesser has whole, and a page that may speak with us, in words of ours.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Guesser {
     address: Option<IpAddr>,
-    origin: Option<Box<str>>,
+    page: Option<KnownPage>,
 }
 
 impl Guesser {
-    /// `page`: the origin of a page that may speak with us.
-    pub(crate) fn new(peer: PeerAddress, page: Option<&str>) -> Self {
+    /// `page`: one that may speak with us.
+    pub(crate) fn new(peer: PeerAddress, page: Option<KnownPage>) -> Self {
         let address = match peer {
             PeerAddress::Tcp(address) => Some(network(address.ip().to_canonical())),
             PeerAddress::Unix { .. } => None,
         };
-        Self { address, origin: page.map(Into::into) }
+        Self { address, page }
     }
 }
 
@@ -60,8 +60,9 @@ impl fmt::Display for Guesser {
             Some(address) => write!(f, "{address}")?,
             None => f.write_str("the Unix socket")?,
         }
-        match &self.origin {
-            Some(origin) => write!(f, ", page {origin}"),
+        match &self.page {
+            Some(KnownPage::Own) => f.write_str(", our own page"),
+            Some(KnownPage::Listed(origin)) => write!(f, ", page {origin}"),
             None => Ok(()),
         }
     }
@@ -118,13 +119,16 @@ impl Failures {
             self.order.push_back((now_ms, of.clone()));
             GuessCount { since_ms: now_ms, count: 0, cookies: Vec::new() }
         });
-        if let WrongGuess::Cookie(digest) = guess {
-            if row.cookies.contains(&digest) || row.count >= FAILURES_PER_MIN {
-                return;
+        let WrongGuess::Cookie(shown) = guess else {
+            row.count += 1;
+            return;
+        };
+        for digest in shown {
+            if !row.cookies.contains(&digest) && row.count < FAILURES_PER_MIN {
+                row.cookies.push(digest);
+                row.count += 1;
             }
-            row.cookies.push(digest);
         }
-        row.count += 1;
     }
 }
 
@@ -132,8 +136,8 @@ impl Failures {
 mod tests {
     use super::*;
 
-    fn from(address: &str, origin: Option<&str>) -> Guesser {
-        Guesser::new(PeerAddress::Tcp(format!("{address}:1").parse().unwrap()), origin)
+    fn from(address: &str, page: Option<KnownPage>) -> Guesser {
+        Guesser::new(PeerAddress::Tcp(format!("{address}:1").parse().unwrap()), page)
     }
 
     #[test]
@@ -149,7 +153,7 @@ mod tests {
         assert_eq!(wait(&failures, &from("127.0.0.2", None), 20), Some(60_000 - 20), "the same machine");
         assert_eq!(wait(&failures, &from("[::1]", None), 20), Some(60_000 - 20), "the same machine");
         assert_eq!(wait(&failures, &from("10.0.0.2", None), 20), None, "another address");
-        assert_eq!(wait(&failures, &from("127.0.0.1", Some("http://x")), 20), None, "another page");
+        assert_eq!(wait(&failures, &from("127.0.0.1", Some(KnownPage::Own)), 20), None, "another page");
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 20), None, "another credential");
         assert_eq!(wait(&failures, &guesser, 60_000), None, "a minute later");
     }
@@ -159,18 +163,18 @@ mod tests {
         let mut failures = Failures::default();
         let guesser = from("127.0.0.1", None);
         for _ in 0..100 {
-            failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 0);
+            failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[0; 32]]), 0);
         }
         for guess in 1..20 {
             assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), None, "guess {guess}");
-            failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 0);
+            failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[guess; 32]]), 0);
         }
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), Some(60_000 - 1));
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Token, 1), None);
-        (100..250).for_each(|guess| failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 1));
+        (100..250).for_each(|guess| failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[guess; 32]]), 1));
         let kept = &failures.counts[&(guesser.clone(), GuessKind::Cookie)].cookies;
         assert_eq!(kept.len(), 20, "no more are remembered than are counted");
-        failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 60_000);
+        failures.failed(guesser.clone(), WrongGuess::Cookie(vec![[0; 32]]), 60_000);
         assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 60_000), None, "a minute later");
     }
 

@@ -74,10 +74,22 @@ fn ends_with_ignoring_case(name: &str, end: &str) -> bool {
         && name[name.len() - end.len()..].eq_ignore_ascii_case(end)
 }
 
-/// Whether a page of this origin may speak with us: our own, by scheme, name and port, or one of the list.
-pub(crate) fn origin_is_allowed(origin: &str, host: &str, tls: bool, allowed: &[String]) -> bool {
+/// A page that may speak with us, by a name that is ours to give: whoever is no browser spells an origin in a thousand ways,
+/// and says which host it means.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum KnownPage {
+    Own,
+    /// As the configuration names it.
+    Listed(Box<str>),
+}
+
+/// Which page of those that may speak with us has this origin: our own, by scheme, name and port, or one of the list.
+pub(crate) fn known_page(origin: &str, host: &str, tls: bool, allowed: &[String]) -> Option<KnownPage> {
     let own = format!("{}://{}", if tls { "https" } else { "http" }, host.trim());
-    same_origin(origin, &own) || allowed.iter().any(|it| same_origin(origin, it))
+    if same_origin(origin, &own) {
+        return Some(KnownPage::Own);
+    }
+    allowed.iter().find(|it| same_origin(origin, it)).map(|it| KnownPage::Listed(it.as_str().into()))
 }
 
 fn same_origin(one: &str, other: &str) -> bool {
@@ -168,7 +180,7 @@ mod tests {
     #[test]
     fn pages_of_others_may_not_speak() {
         let allowed = ["https://app.example".to_owned(), "http://dev.example:3000/".to_owned()];
-        let may = |origin: &str, host: &str, tls: bool| origin_is_allowed(origin, host, tls, &allowed);
+        let may = |origin: &str, host: &str, tls: bool| known_page(origin, host, tls, &allowed).is_some();
         for (origin, host, tls) in [
             ("http://localhost:18800", "localhost:18800", false),
             ("HTTP://LocalHost:18800", "localhost:18800", false),
@@ -197,6 +209,22 @@ mod tests {
             ("chrome-extension://abc", "localhost:18800", false),
         ] {
             assert!(!may(origin, host, tls), "{origin} on {host}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_one_name_however_it_is_spelled() {
+        let allowed = ["https://app.example".to_owned(), "https://APP.example:443/".to_owned()];
+        let page = |origin: &str, host: &str| known_page(origin, host, false, &allowed);
+        for (origin, host) in [
+            ("http://localhost:1", "localhost:1"),
+            ("http://localhost:2///", "localhost:2"),
+            ("HTTP://127.0.0.9:3", "127.0.0.9:3"),
+        ] {
+            assert_eq!(page(origin, host), Some(KnownPage::Own), "{origin}");
+        }
+        for origin in ["https://app.example", "https://app.example///", "HTTPS://App.Example:443"] {
+            assert_eq!(page(origin, "localhost"), Some(KnownPage::Listed("https://app.example".into())), "{origin}");
         }
     }
 }

@@ -8,6 +8,8 @@ use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use vocab::{Fault, FaultKind};
 
+use crate::options::ServerOptions;
+
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
@@ -22,13 +24,17 @@ pub struct GatewayFile {
     pub socket: Option<PathBuf>,
     pub version: String,
     pub instance: String,
+    /// Where the token stands that it was started with, if not in this home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_stands_in: Option<String>,
 }
 
 impl GatewayFile {
-    pub(crate) fn new(url: Option<String>, socket: Option<PathBuf>, version: &str, instance: &str) -> Self {
+    pub(crate) fn new(url: Option<String>, socket: Option<PathBuf>, options: &ServerOptions) -> Self {
         let started = vocab::unix_ms(SystemTime::now());
-        let (version, instance) = (version.to_owned(), instance.to_owned());
-        Self { pid: std::process::id(), started, url, socket, version, instance }
+        let (version, instance) = (options.version.clone(), options.instance.to_string());
+        let token_stands_in = options.token_stands_in.clone();
+        Self { pid: std::process::id(), started, url, socket, version, instance, token_stands_in }
     }
 
     /// The gateway that runs in this home; `None`: none does, whatever an old file says.

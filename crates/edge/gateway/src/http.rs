@@ -113,8 +113,8 @@ fn guard(
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, "this server has another name; see server.hostnames"));
     }
     let Some(origin) = headers.get(ORIGIN).map(|it| it.to_str().unwrap_or("null")) else { return Ok(alone) };
-    if guards::origin_is_allowed(origin, host, secure, &access.allowed_origins) {
-        return Ok(Arrival { guesser: Guesser::new(connection.peer, Some(origin)), ..alone });
+    if let Some(page) = guards::known_page(origin, host, secure, &access.allowed_origins) {
+        return Ok(Arrival { guesser: Guesser::new(connection.peer, Some(page)), ..alone });
     }
     let path = request.uri().path();
     let is_stream = routes::is_upgrade(request) || path == routes::EVENTS || routes::is_acp(state, path);

@@ -49,8 +49,8 @@ pub const STREAMS_MAX: u32 = 200;
 /// Streams that a peer opened and reset before we looked; more end the connection.
 pub const RESET_STREAMS_MAX: usize = 20;
 
-/// Wrong tokens, and as many wrong cookies, of one address and one page that may speak with us, within a minute; more of the same
-/// kind are answered 429 unread.
+/// Wrong tokens, and as many wrong cookies, within a minute, of one address without a page, with our own, and with each that the
+/// configuration lists; more of the same kind are answered 429 unread.
 pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;
@@ -60,11 +60,15 @@ pub const ATTEMPTS_MAX: usize = 200;
 /// Of what such a request says of itself; the rest is cut off.
 pub const ATTEMPT_TEXT_CHARS_MAX: usize = 200;
 
-/// Browser sessions; the oldest ends.
-pub const COOKIES_MAX: usize = 1_024;
+/// Browser sessions of one token; its own oldest ends, and nobody else's.
+pub const COOKIES_PER_TOKEN_MAX: usize = 64;
 pub const COOKIE_DAYS: u64 = 7;
 /// Named tokens.
 pub const TOKENS_MAX: usize = 256;
+/// Browser sessions of all tokens, which follows from the two; of a file that has more the oldest are not read.
+pub const COOKIES_MAX: usize = COOKIES_PER_TOKEN_MAX * (TOKENS_MAX + 1);
+/// Cookies of our name in one request that are looked at: other servers of the same host may give theirs the same name.
+pub const COOKIES_SHOWN_MAX: usize = 8;
 
 /// How long `accept` rests when the system has no more descriptors.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

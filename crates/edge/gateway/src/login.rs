@@ -17,6 +17,8 @@ use crate::state::ServerState;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoginRefused {
     Wrong,
+    /// The connection is another's already: what it has done stands under that name, and so would what it does.
+    Taken,
     /// Too many were wrong lately.
     TooMany {
         retry_after_ms: u64,
@@ -37,8 +39,13 @@ pub struct LoginDesk {
 
 impl LoginDesk {
     /// Whose token this is: a name, and what they may do. From then on the connection is theirs, and the engine is told so.
+    /// It stays theirs: a peer of the engine has one name.
     pub fn login(&self, token: &Secret) -> Result<(Arc<str>, Scopes), LoginRefused> {
         let known = self.state.token_of(token, &self.guesser, &self.came, AttemptKind::Message)?;
+        // Whoever is known by their place may take a token on top: they stay who they are.
+        if self.principal.get().is_some_and(|it| it.is_token() && *it != known.principal) {
+            return Err(LoginRefused::Taken);
+        }
         if let Some(socket) = &self.socket {
             socket.belongs_to(&known);
         }

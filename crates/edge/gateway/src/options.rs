@@ -18,6 +18,8 @@ pub struct ServerOptions {
     pub socket: SocketChoice,
     pub tls: TlsChoice,
     pub access: Access,
+    /// Where the configuration's token stands, for people; `None`: it has none.
+    pub token_stands_in: Option<String>,
     /// Listen beyond this machine without token and TLS.
     pub understands_no_auth: bool,
     /// How long runs may take to come to a point where they can stop.
@@ -35,6 +37,7 @@ impl ServerOptions {
             socket: SocketChoice::InHome,
             tls: TlsChoice::None,
             access: Access::default(),
+            token_stands_in: None,
             understands_no_auth: false,
             shutdown_grace: Duration::from_secs(5),
             version: String::new(),

@@ -242,15 +242,20 @@ impl Visit {
         if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser, credential.guess()) {
             return CallerFound::TooMany { wait_ms };
         }
-        if credential != Credential::None {
-            return match self.state.holder(&credential) {
-                Some(known) => CallerFound::Known(known),
-                None => {
-                    let kind = credential.attempt();
-                    self.state.failed(&self.arrival.guesser, credential.wrong(), &self.came, kind);
-                    CallerFound::Wrong
-                }
-            };
+        if let Some(known) = self.state.holder(&credential) {
+            return CallerFound::Known(known);
+        }
+        // Without a token there is nothing to log in with: a cookie that we do not know is that of a server on another port, or
+        // from a time when there was one. A browser sends it to all of us, unasked.
+        let is_nothing = match credential {
+            Credential::None => true,
+            Credential::Cookie(_) => !self.state.has_main_token(),
+            Credential::Token(_) | Credential::Unreadable => false,
+        };
+        if !is_nothing {
+            let kind = credential.attempt();
+            self.state.failed(&self.arrival.guesser, credential.wrong(), &self.came, kind);
+            return CallerFound::Wrong;
         }
         let access = self.state.access();
         if let Some(claim) = tailscale::claimed(headers, self.connection.peer, &access.tailscale)

@@ -1,7 +1,7 @@
 //! Starts the server, and ends it in order.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,8 @@ impl GatewayServer {
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
         let instance = options.instance.clone();
         let socket = unix.as_ref().map(|(path, _)| path.clone());
-        lock.say(&GatewayFile::new(url.clone(), socket.clone(), &options.version, &instance)).map_err(file)?;
+        let reached = addresses.first().map(|address| format!("{scheme}://{}", reachable(*address)));
+        lock.say(&GatewayFile::new(reached, socket.clone(), &options)).map_err(file)?;
         for listener in listeners {
             tokio::spawn(accept::tcp(listener, tls.clone(), state.clone()));
         }
@@ -81,6 +82,16 @@ impl GatewayServer {
         let manager = Arc::new(ServiceManager::of_process());
         Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, manager, lock })
     }
+}
+
+/// An address by which who is on this machine reaches us: `0.0.0.0` is no name of ours.
+fn reachable(listens: SocketAddr) -> SocketAddr {
+    let here: IpAddr = match listens.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(here, listens.port())
 }
 
 /// Beyond this machine only with a token and TLS.
@@ -157,6 +168,7 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
 fn look(state: &ServerState, tls: Option<&TlsShelf>) {
     let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.rules().streams);
     rules.into_iter().for_each(|rules| state.acp.look(rules.grace));
+    state.look_at_cookies();
     if let Err(error) = state.look_at_tokens() {
         state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
     }

@@ -16,7 +16,7 @@ use crate::sse::SseEnd;
 /// RFC 6455: the peer may not stay.
 const POLICY_VIOLATION: u16 = 1008;
 
-/// How long a socket whose credential is gone may take to end by itself, when it was given the answer that it was owed.
+/// How long a socket whose credential is gone may stay for the answer that it is owed, and to end by itself behind it.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
 const REVOKED: &str = "the credential was revoked";
 
@@ -115,21 +115,7 @@ impl OwedAnswer {
 
 impl Drop for OwedAnswer {
     fn drop(&mut self) {
-        let mut rows = self.all.lock();
-        rows.of(&self.connection).for_each(|row| row.owed = row.owed.saturating_sub(1));
-        let is_due = |row: &SocketRow| row.is_revoked && row.owed == 0;
-        let left: Vec<SocketEnd> =
-            rows.of(&self.connection).filter(|row| is_due(row)).map(|row| row.end.clone()).collect();
-        if left.is_empty() {
-            return;
-        }
-        // Whoever speaks on it closes it behind the answer; one that nobody reads is not waited for.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                tokio::time::sleep(LAST_ANSWER).await;
-                left.iter().for_each(|end| end.carry_out(REVOKED));
-            });
-        }
+        self.all.lock().of(&self.connection).for_each(|row| row.owed = row.owed.saturating_sub(1));
     }
 }
 
@@ -158,12 +144,37 @@ impl OpenSockets {
     }
 
     /// Ends every socket whose basis is gone. One that is owed an answer ends behind it.
-    pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
-        let mut gone = Vec::new();
-        for row in self.lock().rows.values_mut().filter(|row| !good(row.basis)) {
-            row.is_revoked = true;
-            gone.extend((row.owed == 0).then(|| row.end.clone()));
+    pub(crate) fn keep(self: &Arc<Self>, good: impl Fn(Basis) -> bool) {
+        let (mut gone, mut owed) = (Vec::new(), Vec::new());
+        for (number, row) in self.lock().rows.iter_mut().filter(|(_, row)| !good(row.basis)) {
+            let was_revoked = std::mem::replace(&mut row.is_revoked, true);
+            match row.owed {
+                0 => gone.push(row.end.clone()),
+                _ if was_revoked => {}
+                _ => owed.push(*number),
+            }
         }
+        gone.iter().for_each(|end| end.carry_out(REVOKED));
+        if owed.is_empty() {
+            return;
+        }
+        // Whoever speaks on it closes it behind the answer; one whose answers do not come, or that nobody reads, is not waited for.
+        let all = Arc::downgrade(self);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(LAST_ANSWER).await;
+                all.upgrade().iter().for_each(|all| all.end_revoked(&owed));
+            });
+        }
+    }
+
+    /// Ends those of them that have not said anew who they are.
+    fn end_revoked(&self, numbers: &[u64]) {
+        let gone: Vec<SocketEnd> = {
+            let rows = self.lock();
+            let found = numbers.iter().filter_map(|number| rows.rows.get(number));
+            found.filter(|row| row.is_revoked).map(|row| row.end.clone()).collect()
+        };
         gone.iter().for_each(|end| end.carry_out(REVOKED));
     }
 
@@ -249,11 +260,15 @@ mod tests {
         sockets.keep(|basis| basis != Basis::Token([1; 32]));
         assert!(owed.is_last() && !sockets.owe(&"good".into()).is_last());
         assert!(has_ended(&mut other).await, "at once");
-        tokio::time::sleep(LAST_ANSWER * 9).await;
-        assert!(!has_ended(&mut asker).await, "however long its answer takes");
+        tokio::time::sleep(LAST_ANSWER / 2).await;
+        assert!(!has_ended(&mut asker).await, "its answer is on its way");
+        // It goes on asking, so that it is owed something at all times.
+        let more = sockets.owe(&"asker".into());
         drop(owed);
-        tokio::time::sleep(LAST_ANSWER * 2).await;
-        assert!(has_ended(&mut asker).await, "though nobody closed it");
+        sockets.keep(|basis| basis != Basis::Token([1; 32]));
+        tokio::time::sleep(LAST_ANSWER).await;
+        assert!(has_ended(&mut asker).await, "from the moment on in which its credential was gone");
+        drop(more);
         assert!(!has_ended(&mut good).await);
     }
 }

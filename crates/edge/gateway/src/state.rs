@@ -22,7 +22,7 @@ use crate::owner::OwnerLookup;
 use crate::places::ConnectionCounts;
 use crate::sockets::OpenSockets;
 use crate::tailscale::Tailnet;
-use crate::tokens::TokenStore;
+use crate::tokens::{TokenDigest, TokenStore};
 
 /// How often in a second an unknown token makes us look at the files of tokens; further ones are judged by what is known.
 const LOOKS_PER_S: u32 = 10;
@@ -125,7 +125,7 @@ impl ServerState {
 
     /// Whether a page of another origin may speak with us.
     pub(crate) fn allows_page(&self, origin: &str) -> bool {
-        guards::origin_is_allowed(origin, "", false, &self.access().allowed_origins)
+        guards::known_page(origin, "", false, &self.access().allowed_origins).is_some()
     }
 
     fn tokens(&self) -> Arc<TokenBook> {
@@ -263,30 +263,50 @@ impl ServerState {
         looked.1 <= LOOKS_PER_S
     }
 
-    /// Whose credential this is; `None` where it is wrong. Not for [`Credential::None`].
+    /// Whose credential this is; `None` where it is wrong, or none.
     pub(crate) fn holder(&self, credential: &Credential) -> Option<KnownCaller> {
         match credential {
             Credential::Token(token) => self.token_holder(token),
-            Credential::Cookie(value) => held(&self.cookies).find(value, self.now_ms()).map(|(caller, _)| caller),
+            Credential::Cookie(values) => {
+                let (cookies, now_ms) = (held(&self.cookies), self.now_ms());
+                values.iter().find_map(|value| cookies.find(value, now_ms)).map(|(caller, _)| caller)
+            }
             Credential::None | Credential::Unreadable => None,
         }
     }
 
     pub(crate) async fn make_cookie(self: &Arc<Self>, of: KnownCaller) -> std::io::Result<Secret> {
-        let value = held(&self.cookies).make(of, self.now_ms())?;
+        let (value, ended) = held(&self.cookies).make(of, self.now_ms())?;
+        self.end_sockets(&ended);
         self.cookies_kept().await;
         Ok(value)
     }
 
     /// Ends a browser session and its sockets; `everywhere`: and all others that were made with the same token.
     pub(crate) async fn end_cookie(self: &Arc<Self>, value: &Secret, everywhere: bool) {
-        let ended = match everywhere {
+        let ended: Vec<TokenDigest> = match everywhere {
             false => held(&self.cookies).end(value).into_iter().collect(),
             true => held(&self.cookies).end_all_like(value, self.now_ms()),
         };
         if !ended.is_empty() {
-            self.sockets.keep(|basis| !ended.iter().any(|digest| basis == Basis::Cookie(*digest)));
+            self.end_sockets(&ended);
             self.cookies_kept().await;
+        }
+    }
+
+    /// Ends browser sessions whose time is over, and their sockets.
+    pub(crate) fn look_at_cookies(&self) {
+        let ended = held(&self.cookies).expire(self.now_ms());
+        if !ended.is_empty() {
+            self.end_sockets(&ended);
+            self.keep_cookies();
+        }
+    }
+
+    /// Of browser sessions that have ended.
+    fn end_sockets(&self, of: &[TokenDigest]) {
+        if !of.is_empty() {
+            self.sockets.keep(|basis| !of.iter().any(|digest| basis == Basis::Cookie(*digest)));
         }
     }
 

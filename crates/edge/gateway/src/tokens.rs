@@ -20,6 +20,9 @@ const FILE_BYTES_MAX: u64 = 256 * 1024;
 const BROWSERS_BYTES_MAX: u64 = 256 * COOKIES_MAX as u64;
 const NAME_CHARS_MAX: usize = 64;
 
+/// What the one token that may do everything is called in the audit.
+pub(crate) const MAIN_TOKEN: &str = "main";
+
 pub(crate) type TokenDigest = [u8; 32];
 
 pub(crate) fn digest(text: &str) -> TokenDigest {
@@ -180,14 +183,24 @@ pub fn scope_words(scopes: Scopes) -> impl Iterator<Item = &'static str> {
     WORDS.into_iter().filter(move |(_, scope)| scopes.has(*scope)).map(|(word, _)| word)
 }
 
-/// Makes a token and keeps its digest; it is seen this once. One of the same name is replaced.
+/// Makes a token and keeps its digest; it is seen this once. No two have one name: what each of them does stands in the audit
+/// by it, and whoever has the other would find it gone.
 pub fn add_token(store: &dyn TokenStore, name: &str, scopes: Scopes) -> io::Result<Secret> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || !name.chars().all(is_good) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name has letters, digits, `-`, `_` and `.`"));
     }
+    if name == MAIN_TOKEN {
+        let message = format!("`{MAIN_TOKEN}` is what the token that may do everything is called");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     let mut tokens = store.load()?;
-    tokens.retain(|token| &*token.name != name);
+    if tokens.iter().any(|token| &*token.name == name) {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("there is a token of the name {name} already"),
+        ));
+    }
     if tokens.len() >= TOKENS_MAX {
         return Err(io::Error::other(format!("there are {TOKENS_MAX} tokens already")));
     }
@@ -246,7 +259,10 @@ mod tests {
         assert_eq!(scope_words(scopes).collect::<Vec<_>>(), ["read", "chat", "tools"]);
         assert!(revoke_token(&store, "ci").unwrap() && !revoke_token(&store, "ci").unwrap());
         assert_eq!(store.load().unwrap().len(), 1);
-        assert!(add_token(&store, "../x", scopes).is_err() && scopes_from(["root"].into_iter()).is_err());
+        let refused = |name: &str| add_token(&store, name, scopes).unwrap_err().kind();
+        assert_eq!(refused("other"), io::ErrorKind::AlreadyExists, "whoever has it would find it gone");
+        assert_eq!((refused("main"), refused("../x")), (io::ErrorKind::InvalidInput, io::ErrorKind::InvalidInput));
+        assert!(scopes_from(["root"].into_iter()).is_err());
     }
 
     #[test]

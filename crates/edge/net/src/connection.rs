@@ -47,6 +47,16 @@ impl Connection {
         matches!(drive(&mut self.driver, cx, |cx| sender.poll_ready(cx)), Poll::Ready(Ok(()))) && self.is_open()
     }
 
+    /// The same, having looked whether the other side has closed it.
+    pub(crate) fn is_still_open(&mut self, cx: &mut Context<'_>) -> bool {
+        if let Some(running) = &mut self.driver
+            && running.as_mut().poll(cx).is_ready()
+        {
+            self.driver = None;
+        }
+        self.is_open()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.driver.is_some()
     }
@@ -119,7 +129,7 @@ impl ResponseBody {
             match more {
                 Some(Ok(_)) if behind <= DRAIN_BYTES_MAX => {}
                 Some(_) => return,
-                None if self.connection.is_usable(cx) => return http.keep(self.connection),
+                None if self.connection.is_usable(cx) => return http.idle.keep(self.connection),
                 None => return,
             }
         }
@@ -137,7 +147,7 @@ impl ResponseBody {
     /// Keeps the connection; the caller has read the body to its end.
     pub async fn done(mut self, http: &Http) {
         if poll_fn(|cx| Poll::Ready(self.connection.is_usable(cx))).await {
-            http.keep(self.connection);
+            http.idle.keep(self.connection);
         }
     }
 }

@@ -1,12 +1,9 @@
-//! HTTP/1.1 to one server: connecting, keeping connections, one request at a time on each. An idle connection is looked
-//! at when it is taken up again, so that one the server has closed meanwhile is not used.
+//! HTTP/1.1 to one server: connecting, keeping connections, one request at a time on each.
 
 use std::error::Error;
-use std::future::poll_fn;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode, Uri};
@@ -18,15 +15,10 @@ use crate::connection::{Connection, ResponseBody, split};
 use crate::credentials::{KeyHeader, KnownCredentials, Late, Pass, Passes};
 use crate::dial::Dialer;
 use crate::fault::{self, NetFault};
+use crate::idle::IdleConnections;
 use crate::proxy::Proxy;
 use crate::resolve::AddressPolicy;
 use crate::tls::Trust;
-
-/// Idle connections kept; one more is closed. As many sessions can have calls beside each other without each of their
-/// calls making a new connection.
-const IDLE_MAX: usize = 128;
-/// An idle connection older than this is not used again: servers and middle boxes forget quietly.
-const IDLE_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// One server and the connections to it.
 pub struct Http {
@@ -46,7 +38,7 @@ pub struct Http {
     key_name: Option<Arc<str>>,
     list_headers: &'static [&'static str],
     keyring: Keyring,
-    idle: Mutex<Vec<(Connection, Instant)>>,
+    pub(crate) idle: IdleConnections,
 }
 
 /// One server and how to get to it.
@@ -141,7 +133,7 @@ impl Http {
             key_name: config.key_name,
             list_headers: config.list_headers,
             keyring: config.keyring,
-            idle: Mutex::default(),
+            idle: IdleConnections::default(),
             dialer: Dialer {
                 server: server.clone(),
                 origin,
@@ -198,7 +190,7 @@ impl Http {
         body: &mut impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, ResponseBody), NetFault> {
         pass.keys.iter().for_each(|key| self.keyring.learn(key.expose()));
-        if let Some(mut kept) = self.kept().await {
+        if let Some(mut kept) = self.idle.take().await {
             match kept.exchange(self.request(pass, head, body())?).await {
                 Ok(response) => return Ok(split(response, kept)),
                 Err(error) if stale(&error) => {}
@@ -283,27 +275,6 @@ impl Http {
     /// Where a request goes, as people may see it. The query of the base URL is left out: it may hold a key.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server)
-    }
-
-    /// Keeps a connection whose answer has been read to its end, and closes those that were left over for too long: they are
-    /// the first, since the last one is used first.
-    pub(crate) fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().expect("nothing panics while holding it");
-        let old = idle.partition_point(|(_, since)| since.elapsed() >= IDLE_AGE_MAX);
-        idle.drain(..old);
-        if idle.len() < IDLE_MAX && connection.is_open() {
-            idle.push((connection, Instant::now()));
-        }
-    }
-
-    /// The connection used last, if it is still open.
-    async fn kept(&self) -> Option<Connection> {
-        loop {
-            let (mut kept, since) = self.idle.lock().expect("nothing panics while holding it").pop()?;
-            if since.elapsed() < IDLE_AGE_MAX && poll_fn(|cx| Poll::Ready(kept.is_usable(cx))).await {
-                return Some(kept);
-            }
-        }
     }
 
     async fn connect(&self) -> Result<Connection, NetFault> {

@@ -20,6 +20,7 @@ mod exchange;
 mod fault;
 mod host;
 mod http;
+mod idle;
 mod proxy;
 mod resolve;
 pub mod sse;

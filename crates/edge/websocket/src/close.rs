@@ -8,14 +8,20 @@ pub fn is_code(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
-/// The payload of a close frame. A reason that does not fit is cut at a character.
+/// What stands where a reason was cut.
+const CUT: &str = "…";
+
+/// The payload of a close frame. A reason that does not fit is cut behind a word, and shows it.
 pub(crate) fn payload(code: u16, reason: &str) -> Vec<u8> {
-    let mut end = reason.len().min(REASON_BYTES_MAX);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
     let mut bytes = code.to_be_bytes().to_vec();
-    bytes.extend_from_slice(&reason.as_bytes()[..end]);
+    if reason.len() <= REASON_BYTES_MAX {
+        bytes.extend_from_slice(reason.as_bytes());
+        return bytes;
+    }
+    let begins = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX - CUT.len())];
+    let words = begins.rsplit_once(' ').map_or(begins, |(words, _)| words);
+    bytes.extend_from_slice(words.as_bytes());
+    bytes.extend_from_slice(CUT.as_bytes());
     bytes
 }
 
@@ -24,10 +30,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_cut_at_a_character() {
+    fn a_reason_that_does_not_fit_is_cut_behind_a_word() {
         let long = payload(1000, &"ä".repeat(100));
-        assert_eq!(long.len(), 2 + 122, "61 whole characters");
-        assert!(std::str::from_utf8(&long[2..]).is_ok());
+        assert_eq!(std::str::from_utf8(&long[2..]), Ok(&*format!("{}…", "ä".repeat(60))));
+        let words = payload(1000, &"word ".repeat(30));
+        assert_eq!(std::str::from_utf8(&words[2..]), Ok(&*format!("{}…", ["word"; 24].join(" "))));
+        assert_eq!(payload(1000, &"x".repeat(REASON_BYTES_MAX)).len(), 2 + REASON_BYTES_MAX, "it fits");
         assert_eq!(payload(1001, "bye"), b"\x03\xe9bye");
     }
 }

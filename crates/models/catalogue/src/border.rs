@@ -21,6 +21,8 @@ pub struct FileBorder {
     mode: Mode,
     /// As the file system knows it.
     workspace: PathBuf,
+    /// Many work here, each somewhere else: nobody can start it somewhere else for one of them.
+    is_shared: bool,
     told: Mutex<HashSet<String>>,
     note: fn(&str),
 }
@@ -28,7 +30,12 @@ pub struct FileBorder {
 impl FileBorder {
     pub fn new(catalogue: Arc<Catalogue>, own: Arc<str>, workspace: PathBuf, mode: Mode, note: fn(&str)) -> Self {
         let workspace = std::fs::canonicalize(&workspace).unwrap_or(workspace);
-        Self { catalogue, own, mode, workspace, told: Mutex::default(), note }
+        Self { catalogue, own, mode, workspace, is_shared: false, told: Mutex::default(), note }
+    }
+
+    /// The same for a process that many share.
+    pub fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
     }
 }
 
@@ -41,7 +48,12 @@ impl Border for FileBorder {
     fn workspace(&self, named: &Path) -> Result<PathBuf, Fault> {
         let here = self.workspace.display();
         let refused = |what: String| {
-            let hint = format!("start in {} to go on with it, or with --workspace", named.display());
+            let hint = match self.is_shared {
+                true => {
+                    format!("a gateway takes in files of {here} and below; without --attach it goes on where it works")
+                }
+                false => format!("start in {} to go on with it, or with --workspace", named.display()),
+            };
             Fault::new(FaultKind::Invalid, what).hint(hint)
         };
         let place = std::fs::canonicalize(named)

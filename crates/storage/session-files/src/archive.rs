@@ -145,7 +145,16 @@ impl SharedMirrors {
                 if self.is_open(&session) {
                     return Ok(session);
                 }
-                self.take_more(&session, &file, &bytes, &found).await?;
+                match self.take_more(&session, &file, &bytes, &found).await {
+                    // Whoever is on it in this process has it; one that another process is on is refused when it is opened.
+                    Err(fault) if fault.kind == FaultKind::SessionBusy => {
+                        let place = file.display();
+                        self.note(&format!(
+                            "{place} has more than session {session}, which is open: it is taken in when that is opened next"
+                        ));
+                    }
+                    taken => taken?,
+                }
                 self.tell_damage(&file, &bytes, &found);
             }
         }

@@ -69,13 +69,13 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     assert!(!format!("{config:?}").contains("canary"), "{config:?}");
     let shown = config.warnings.join("\n").replace(&place.root.path().display().to_string(), "");
     expect![[r#"
-        /user/config.yaml: `models.default.gemini.apiKey` is ignored: keys are not read from files; write ${NAME} of a variable, or name a `key_file` or a `secret_command` in [providers.google]
-        /user/config.yaml: `models.embedding` has no effect: there is fast, default, complex, local
-        /user/config.yaml: `compaction.keep_turns` has no effect: `compaction.keep_pct` says how much is kept
-        /user/config.yaml: `channels` has no effect: there are no chat channels
-        /user/config.yaml: `automation` has no effect: there are no webhooks, timetables and reactions
-        /user/config.yaml: `memory` has no effect: there is no memory between sessions
-        /user/config.yaml: `tools.profiles` has no effect: `tools.only` says which tools are offered"#]]
+        /user/config.yaml:28: `models.default.gemini.apiKey` is ignored: keys are not read from files; write ${NAME} of a variable, or name a `key_file` or a `secret_command` in [providers.google]
+        /user/config.yaml:32: `models.embedding` has no effect: there is fast, default, complex, local
+        /user/config.yaml:17: `compaction.keep_turns` has no effect: `compaction.keep_pct` says how much is kept
+        /user/config.yaml:18: `channels` has no effect: there are no chat channels
+        /user/config.yaml:19: `automation` has no effect: there are no webhooks, timetables and reactions
+        /user/config.yaml:20: `memory` has no effect: there is no memory between sessions
+        /user/config.yaml:22: `tools.profiles` has no effect: `tools.only` says which tools are offered"#]]
     .assert_eq(&shown);
 }
 
@@ -199,10 +199,11 @@ fn a_token_can_be_set_and_is_never_shown() {
 
 #[test]
 fn what_others_see_has_everything_but_the_secrets() {
-    let text = "base_url = 'http://me:canary@h/v1'\nmax_tokens = 5\nmodel = '${MODEL_TOKEN}'\n\
-        [server]\ntoken = 'canary'\nallowed_origins = ['https://u:canary@x']\n[server.queue.overrides.channels.t]\ncap = 3\n\
+    let text = "base_url = 'http://me:canary@h/v1?k=canary'\nmax_tokens = 5\nmodel = '${MODEL_TOKEN}'\n\
+        [server]\ntoken = 'canary'\nallowed_origins = ['https://u:canary@x', 'https://x?k=canary']\n[server.queue.overrides.channels.t]\ncap = 3\n\
         [accounts]\nantigravity_client_id = 'me'\n[servers.x]\ncommand = 'run'\nargs = ['canary']\nenv = { A = 'canary' }\n\
-        [providers.lab]\nbase_url = 'http://u:canary@h/v1'\nkey_env = 'LAB'\nheaders = { A = 'canary' }\n\
+        [servers.y]\nurl = 'https://u:canary@h/mcp?token=canary&api_key=canary#canary'\nheaders = { A = 'canary' }\n\
+        [providers.lab]\nbase_url = 'http://u:canary@h/v1?key=canary'\nkey_env = 'LAB'\nheaders = { A = 'canary' }\n\
         [tiers]\nfast = 'lab/one'\n";
     let place = place(&[("user/config.toml", text)]).env("MODEL_TOKEN", "canary");
     let config = place.load(None).unwrap();
@@ -210,7 +211,11 @@ fn what_others_see_has_everything_but_the_secrets() {
     let tree = config.redacted(&server, None).unwrap();
     assert!(!tree.to_string().contains("canary"), "{tree:#}");
     assert_eq!(tree["server"]["token"], "***");
-    assert_eq!(tree["baseUrl"], "http://***@h/v1");
+    assert_eq!(tree["baseUrl"], "http://***@h/v1?k=***");
+    assert_eq!(tree["servers"]["y"]["url"], "https://***@h/mcp?token=***&api_key=***#***");
+    assert_eq!(tree["models"]["fast"]["lab"]["baseUrl"], tree["providers"]["lab"]["baseUrl"]);
+    let changes = config.changes(&Configuration::default());
+    assert!(changes.len() > 8 && !format!("{changes:?}").contains("canary"), "{changes:#?}");
     assert_eq!(tree["model"], "***");
     assert_eq!(tree["maxTokens"], 5);
     assert_eq!(tree["models"]["fast"]["lab"]["apiKey"], "***");

@@ -151,3 +151,25 @@ fn models_can_be_described() {
     assert_eq!((model.context_window, model.max_output), (Some(200_000), Some(8000)));
     assert_eq!((prices.input, prices.cache_read, prices.output), (1.0, 1.0, 2.5));
 }
+
+#[test]
+fn what_is_wrong_is_pointed_at_in_every_format() {
+    let yaml = "model: a\n\nserver:\n  # a comment\n  queue:\n    cap: &n many\n  port: *n\n";
+    let json = "{\n  \"model\": \"a\",\n  \"server\": {\"queue\":\n    {\"cap\":\n \"many\"}}\n}";
+    for (name, text, line) in [("user/config.yaml", yaml, 6), ("user/config.json", json, 5)] {
+        let fault = place(&[(name, text)]).load(None).unwrap_err();
+        let expected = format!("/{name}:{line}: `server.queue.cap` wants a whole number");
+        assert!(fault.message.contains(&expected), "{}", fault.message);
+    }
+    for (name, text) in [
+        ("user/config.yaml", "model: a\nserver:\n  quue:\n    cap: 3\n  tokn: x\n"),
+        ("user/config.toml", "model = 'a'\n[server]\nquue = { cap = 3 }\n\ntokn = 'x'\n"),
+    ] {
+        let warnings = place(&[(name, text)]).load(None).unwrap().warnings.join("\n");
+        assert!(warnings.contains("unknown setting `server.quue`; did you mean `server.queue`?"), "{warnings}");
+        assert!(warnings.contains(":5: unknown setting `server.tokn`; did you mean `server.token`?"), "{warnings}");
+    }
+    let many = format!("modle: a\nx:\n{}", "  - 1\n".repeat(5_000));
+    let warnings = place(&[("user/config.yaml", &many)]).load(None).unwrap().warnings.join("\n");
+    assert!(warnings.contains("config.yaml: unknown setting `modle`"), "too many to be looked for: {warnings}");
+}

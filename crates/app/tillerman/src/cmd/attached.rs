@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use ::gateway::GatewayFile;
 use anyhow::Context;
 use attach::{AtEnd, AttachTo, FoundGateway, OwnGateway, Relay, RelayLines, Relayed, SentWords};
 use console::{Console, FEED_BYTES, Interaction, KeyboardUse, StandardStreams, TYPED_MAX, Typed, feed_lines};
@@ -33,14 +34,21 @@ pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fau
     let home = config::Home::find(&config::process_env)
         .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the gateway is").hint("set HOME"))?;
     let place = home.data.join("gateway");
-    // Whoever comes through the socket needs none.
-    let token = match to {
-        AttachTo::Place(_) => {
+    // Whoever comes through a socket needs neither a token nor a certificate.
+    let by_socket = match to {
+        AttachTo::Place(place) => place.is_this_machine(),
+        AttachTo::Here | AttachTo::Auto => {
+            let running = GatewayFile::running(&place).ok().flatten();
+            running.is_none_or(|gateway| gateway.socket.is_some())
+        }
+    };
+    let token = match by_socket {
+        true => None,
+        false => {
             setup::trust_authorities();
             let settings = setup::SettingsAgain(Basics::default(), Mode::Prompt);
             daemon::SettingsPlace::read(&settings, None).ok().and_then(|it| it.server().ok())
         }
-        AttachTo::Here | AttachTo::Auto => None,
     };
     let own = OwnGateway { place: &place, token: token.and_then(|server| server.token) };
     let given = std::env::var(TOKEN).ok().as_deref().and_then(Secret::new);

@@ -6,6 +6,7 @@ mod doors;
 mod hooks;
 mod rpc_door;
 mod terminal;
+mod verbs;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use gateway::{DaemonSignals, GatewayCounts, GatewayServer, ServerHandle, ServerO
 use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
-use crate::args::{GatewayArgs, GatewayVerb, TokenArgs};
+use crate::args::GatewayArgs;
 use crate::compose::{self, ManySessions};
 use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
@@ -41,34 +42,13 @@ pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<u8> {
             let runtime = host::daemon_runtime()?;
             Ok(runtime.block_on(start(args)).unwrap_or_else(|fault| refuse(&fault)))
         }
-        Some(verb) => Ok(ask(verb).unwrap_or_else(|fault| refuse(&fault))),
+        Some(verb) => Ok(verbs::ask(verb).unwrap_or_else(|fault| refuse(&fault))),
     }
 }
 
 /// The gateway's own files.
 fn place(data: &Path) -> PathBuf {
     data.join("gateway")
-}
-
-/// What is asked of one that runs, or of its files.
-fn ask(verb: &GatewayVerb) -> Result<u8, Fault> {
-    let home = config::Home::find(&config::process_env)
-        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the gateway is").hint("set HOME"))?;
-    let place = place(&home.data);
-    let said = match verb {
-        GatewayVerb::Status { json } => gateway::cli::status(&place, *json),
-        GatewayVerb::Stop => gateway::cli::stop(&place),
-        GatewayVerb::Certificate => gateway::cli::certificate(&place),
-        GatewayVerb::Url { with_token } => gateway::cli::url(&place, *with_token),
-        GatewayVerb::Token(TokenArgs { rotate: true, .. }) => gateway::cli::rotate(&place),
-        GatewayVerb::Token(TokenArgs { list: true, .. }) => gateway::cli::tokens(&place),
-        GatewayVerb::Token(TokenArgs { name: Some(name), scopes, .. }) => gateway::cli::make(&place, name, scopes),
-        GatewayVerb::Token(TokenArgs { revoke: Some(name), .. }) => gateway::cli::revoke(&place, name),
-        GatewayVerb::Token(_) => gateway::cli::token(&place),
-    }?;
-    let printed = crate::print::say(&said.text);
-    printed.map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))?;
-    Ok(said.exit_code)
 }
 
 async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
@@ -92,7 +72,8 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     setup.secrets.extend(token(&server, &place)?);
     let counts = GatewayCounts::default();
     setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs, counts: counts.clone() });
-    let options = options(args, &server, place.clone())?;
+    let token_stands_in = server.token.as_ref().and(config.source("server.token")).map(ToString::to_string);
+    let options = ServerOptions { token_stands_in, ..options(args, &server, place.clone())? };
     let asked = setup.models.wanted.model.is_some();
     let wired = Arc::new(compose::build(setup).await?);
     wired.warnings(asked).for_each(|note| host::note(note));

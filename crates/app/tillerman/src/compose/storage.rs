@@ -40,7 +40,10 @@ impl SessionStorage {
         let (own, here): (Arc<str>, PathBuf) = (model.into(), setup.settings.workspace.clone());
         let border: Arc<dyn Border> = match setup.session_files.as_ref().is_some_and(|files| files.only_shown) {
             true => Arc::new(OnlyShown { own, here, note: host::note }),
-            false => Arc::new(FileBorder::new(catalogue.clone(), own, here, setup.settings.mode, host::note)),
+            false => {
+                let border = FileBorder::new(catalogue.clone(), own, here, setup.settings.mode, host::note);
+                Arc::new(if setup.many.is_some() { border.shared() } else { border })
+            }
         };
         let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
         let plain = SessionStorage { store, archive: Arc::new(archive), shelf };

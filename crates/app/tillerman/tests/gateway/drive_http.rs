@@ -73,6 +73,7 @@ fn who_is_not_let_in_over_http_is_told_why() {
         let mut refused = drive(&place, &format!("{url}{path}"), env, &["-p", "say 3 words"]);
         assert_eq!(refused.ended(), Some(2), "{path}: {}", refused.said());
         assert!(refused.said().contains(why) && !refused.said().contains("canary"), "{path}: {}", refused.said());
+        assert_eq!(refused.said().contains("not signed in"), path.is_empty(), "{path}: {}", refused.said());
     }
     let far = ["drive", "--url", "http://192.0.2.1:1/acp", "--cwd", "/", "-p", "x"];
     let mut command = place.command();
@@ -82,6 +83,7 @@ fn who_is_not_let_in_over_http_is_told_why() {
     let mut gone = drive(&place, "http://127.0.0.1:1", &[TOKEN_ENV], &["-p", "x"]);
     assert_eq!(gone.ended(), Some(2), "{}", gone.said());
     assert!(gone.said().contains("cannot reach http://127.0.0.1:1"), "{}", gone.said());
+    assert!(!gone.said().contains("not signed in"), "nobody was there to ask who we are: {}", gone.said());
 }
 
 #[test]

@@ -38,3 +38,4 @@ mod slow;
 mod talks;
 mod traces;
 mod traces_servers;
+mod verbs;

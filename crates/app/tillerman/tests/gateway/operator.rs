@@ -62,6 +62,24 @@ async fn an_operator_sees_who_is_connected_and_shows_somebody_out() {
     assert_eq!(audit["lines"][0]["by"], "token:main");
 }
 
+/// What a connection has done stands in the audit under one name.
+#[tokio::test]
+async fn a_connection_stays_with_the_token_that_it_came_with() {
+    let place = Place::new();
+    let gateway = place.start();
+    let made = place.command().args(["gateway", "token", "--name", "looks", "--scopes", "read"]).output().unwrap();
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let visitor = Visitor { token: Some(&token), ..Visitor::default() };
+    let mut socket = Socket::open_as(&gateway, &visitor).await.unwrap();
+    for _ in 0..5 {
+        let refused = socket.call("auth.login", json!({"token": TOKEN})).await.unwrap_err();
+        assert_eq!((&refused["code"], &refused["data"]["reason"]), (&json!(-2), &json!("logged_in")), "{refused}");
+    }
+    socket.call("auth.login", json!({"token": token})).await.unwrap();
+    let refused = socket.call("audit.query", json!({"limit": 1})).await.unwrap_err();
+    assert_eq!(refused["data"]["reason"], "scope", "it may do what it could");
+}
+
 #[tokio::test]
 async fn attempts_are_listed_without_what_was_shown() {
     let place = Place::new();

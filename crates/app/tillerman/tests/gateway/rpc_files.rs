@@ -80,6 +80,63 @@ fn a_file_that_a_host_has_opens_its_session_and_stays_as_it_is() {
     assert!(after.starts_with(&before) && after.contains("w4 w5") && after.contains("say 3 words"), "{after}");
 }
 
+/// Its host goes on with the file while a gateway has the session, for whoever is on it or was a moment ago.
+#[test]
+fn a_file_that_another_program_writes_to_opens_its_session_all_the_same() {
+    let place = Place::new();
+    let (_, own) = begun(&place);
+    let file = place.workspace().join("2026-11-15T23-00-00-000Z_theirs-2.jsonl");
+    std::fs::write(&file, text(&own).replace("\"own-1\"", "\"theirs-2\"")).unwrap();
+    let path = file.to_str().unwrap();
+    let gateway = place.start();
+    let mut host = started(&place, &["--attach", "--session", path]);
+    prompt(&mut host, "say 5 words");
+    let theirs = json!({
+        "type": "message", "id": "0000000f", "parentId": null, "timestamp": "2026-11-16T23:00:01.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "of theirs"}], "timestamp": 9},
+    });
+    let grown = format!("{}{theirs}\n", text(&file));
+    std::fs::write(&file, &grown).unwrap();
+    let mut second = started(&place, &["--attach"]);
+    let switch = json!({"id": "w", "type": "switch_session", "sessionPath": path});
+    let switched = ask(&mut second, &switch);
+    assert_eq!(switched["success"], true, "{switched}");
+    let mut third = started(&place, &["--attach", "--session", path]);
+    for host in [&mut second, &mut third] {
+        assert_eq!(state(host)["sessionId"], "theirs-2");
+        let messages = ask(host, &json!({"id": "m", "type": "get_messages"})).to_string();
+        assert!(messages.contains("w4 w5"), "{messages}");
+    }
+    assert!(gateway.said().contains("has more than session"), "{}", gateway.said());
+    let empty = ask(&mut third, &json!({"id": "e", "type": "switch_session", "sessionPath": ""}));
+    assert_eq!(empty["success"], false, "no path is no path of the newest: {empty}");
+    assert_eq!(text(&file), grown);
+}
+
+/// A gateway works in one directory, and says so.
+#[test]
+fn a_file_of_another_directory_is_refused_with_advice_that_helps() {
+    let place = Place::new();
+    let elsewhere = place.home.path().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let (id, own) = begun(&place);
+    let cwd = place.workspace().canonicalize().unwrap();
+    let far = elsewhere.join("2026-11-15T23-00-00-000Z_far-2.jsonl");
+    let lines = text(&own).replace(&id, "far-2").replace(cwd.to_str().unwrap(), elsewhere.to_str().unwrap());
+    std::fs::write(&far, lines).unwrap();
+    let _gateway = place.start();
+    let mut command = place.command();
+    command.current_dir(&elsewhere);
+    let mut host = Proxy::start(command, &["rpc", "--attach", "--session", far.to_str().unwrap()]);
+    let refused = host.json("a refusal", |line| line["success"] == false);
+    let why = refused["error"].as_str().unwrap();
+    assert!(why.contains("a gateway takes in files of") && why.contains("without --attach"), "{why}");
+    assert!(!why.contains("--workspace"), "{why}");
+    assert_eq!(host.ended(), Some(1), "as without a gateway");
+    let said = host.said();
+    assert!(said.contains("without --attach") || said.trim_end().ends_with('…'), "{said}");
+}
+
 #[test]
 fn a_file_of_another_program_is_taken_in_and_what_is_none_is_refused() {
     let place = Place::new();

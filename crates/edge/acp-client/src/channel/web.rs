@@ -8,12 +8,14 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use acp_types::error::AUTH_REQUIRED;
 use net::{Credentials, Endpoint, KnownCredentials, Late, NetFault, Proxy, StreamedResponse};
 use process::{Exit, Launched};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use vocab::{Fault, Later, Secret};
+use wire::jsonrpc::INTERNAL_ERROR;
 use wire::{Frame, Lines};
 
 use super::Channel;
@@ -197,8 +199,8 @@ impl WebTalk {
             (_, Some(streams)) => self.post_surely(&ours, &streams, line, news).await,
             (_, None) => Err(NotTaken::alone("there is no connection yet".to_owned())),
         };
-        let Err(NotTaken { why, ends, .. }) = said else { return Ok(()) };
-        match ours.refused(&why) {
+        let Err(NotTaken { why, ends, is_stranger, .. }) = said else { return Ok(()) };
+        match ours.refused(if is_stranger { AUTH_REQUIRED } else { INTERNAL_ERROR }, &why) {
             Some(line) => {
                 let _ = news.send(WebNews::Line(None, line)).await;
             }
@@ -284,7 +286,8 @@ impl WebTalk {
                 if status == 401 {
                     fault = fault.hint(self.token_hint.clone());
                 }
-                Err(NotTaken { ends: !headers.is_empty(), ..NotTaken::alone(fault.explained()) })
+                let (ends, is_stranger) = (!headers.is_empty(), status == 401);
+                Err(NotTaken { ends, is_stranger, ..NotTaken::alone(fault.explained()) })
             }
             _ => Err(NotTaken::alone(incoming.refusal(REFUSAL_BYTES_MAX).await.explained())),
         }
@@ -298,12 +301,14 @@ struct NotTaken {
     ends: bool,
     /// The way there was broken, which may have changed by now.
     again: bool,
+    /// The server does not know who we are.
+    is_stranger: bool,
 }
 
 impl NotTaken {
     /// Only this one.
     fn alone(why: String) -> Self {
-        Self { why, ends: false, again: false }
+        Self { why, ends: false, again: false, is_stranger: false }
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response
     let known = visit.state.token_of(&token, &visit.arrival.guesser, &visit.came, AttemptKind::Login);
     let known = match known {
         Ok(known) => known,
-        Err(LoginRefused::Wrong) => return wrong(),
+        Err(LoginRefused::Wrong | LoginRefused::Taken) => return wrong(),
         Err(LoginRefused::TooMany { retry_after_ms }) => return reply::too_many(retry_after_ms),
     };
     visit.state.attempted(&visit.came, AttemptKind::Login, true);
@@ -52,7 +52,7 @@ struct LogoutBody {
 }
 
 pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
-    let cookie = credentials::cookie(request.headers());
+    let cookies = credentials::cookies(request.headers());
     let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
@@ -66,8 +66,8 @@ pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Respons
         let message = "the body is empty, or {\"everywhere\": true}";
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message);
     };
-    // Only a cookie that holds speaks for others; one that does not is taken from the browser and nothing else.
-    if let Some(value) = &cookie {
+    // Only a cookie that holds speaks for others; one that does not ends nothing.
+    for value in &cookies {
         visit.state.end_cookie(value, everywhere).await;
     }
     with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":false}"), "", visit, 0)

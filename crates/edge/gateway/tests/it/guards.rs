@@ -138,6 +138,42 @@ async fn g3_a_new_name_for_each_guess_makes_no_new_guesser() {
     assert_eq!(read, 20);
 }
 
+/// Who is no browser says itself which page it is, and by which of our names it came: no spelling makes a new guesser.
+#[tokio::test]
+async fn g3_no_spelling_of_our_own_page_makes_a_new_guesser() {
+    let allowed_origins = vec!["https://app.example".to_owned()];
+    let playing = start(Access { allowed_origins, ..token_access() }).await;
+    let (address, port) = (playing.address, playing.address.port());
+    let spelled = |guess: usize| match guess % 5 {
+        0 => (format!("localhost:{}", 1000 + guess), format!("http://localhost:{}", 1000 + guess)),
+        1 => (address.to_string(), format!("http://{address}{}", "/".repeat(guess))),
+        2 => (format!("127.0.0.{}:{port}", 2 + guess % 250), format!("http://127.0.0.{}:{port}", 2 + guess % 250)),
+        3 => (format!("LOCALHOST:{guess}"), format!("HTTP://LocalHost:{guess}")),
+        _ => (format!("[::1]:{guess}"), format!("http://[::1]:{guess}")),
+    };
+    let mut read = 0;
+    for guess in 0..GUESSES {
+        let (host, origin) = spelled(guess);
+        let head = format!("Host: {host}\r\nOrigin: {origin}\r\nConnection: close\r\n");
+        let body = format!("{{\"token\":\"{guess}\"}}");
+        let text = match guess % 2 {
+            0 => format!("GET /health HTTP/1.1\r\n{head}Authorization: Bearer {guess}\r\n\r\n"),
+            _ => format!("POST /api/login HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len()),
+        };
+        let (status, head, _) = http(address, &text).await;
+        assert!([401, 429].contains(&status), "{host} {origin}: {head}");
+        read += usize::from(status == 401);
+    }
+    assert_eq!(read, 20, "our own page is one guesser");
+    read = 0;
+    for guess in 0..GUESSES {
+        let slashes = "/".repeat(guess);
+        let headers = format!("Authorization: Bearer {guess}\r\nOrigin: https://app.example{slashes}\r\n");
+        read += usize::from(get(&playing, "/health", &headers).await.0 == 401);
+    }
+    assert_eq!(read, 20, "and so is one of the list");
+}
+
 /// Whoever measures the time of a refusal learns nothing of how much of a token was right.
 #[tokio::test]
 async fn g3_a_token_that_is_nearly_right_takes_as_long_as_any() {

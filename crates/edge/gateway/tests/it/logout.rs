@@ -8,7 +8,7 @@ use vocab::Secret;
 use crate::server::{Playing, TOKEN, bearer, call, dial, get, start, start_with, token_access};
 
 /// A browser that has logged in: its cookie.
-async fn logged_in(playing: &Playing, token: &str) -> String {
+pub(crate) async fn logged_in(playing: &Playing, token: &str) -> String {
     let (status, head, _) = call(playing, "POST", "/api/login", "", &format!("{{\"token\":\"{token}\"}}")).await;
     assert_eq!(status, 200, "{head}");
     let cookie =
@@ -16,7 +16,7 @@ async fn logged_in(playing: &Playing, token: &str) -> String {
     cookie.expect("a cookie").split(';').next().expect("a value").to_owned()
 }
 
-async fn is_known(playing: &Playing, cookie: &str) -> bool {
+pub(crate) async fn is_known(playing: &Playing, cookie: &str) -> bool {
     get(playing, "/health", &format!("Cookie: {cookie}\r\n")).await.0 == 200
 }
 

@@ -1,5 +1,6 @@
 //! The server from outside: sockets, requests, credentials, its end.
 
+mod cookies;
 mod daemon;
 mod dialect;
 mod ending;

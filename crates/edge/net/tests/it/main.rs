@@ -3,5 +3,6 @@
 
 mod endpoint;
 mod exchange;
+mod idle;
 mod tls;
 mod visitor;

@@ -60,7 +60,7 @@ impl DaemonHooks {
 
     /// The server is there: reloads reach it, and its connections are counted.
     pub(super) fn runs_as(&self, running: &ServerHandle) {
-        self.source.reaches(running.access(), self.service.clone());
+        self.source.reaches(running, self.service.clone());
         self.service.is_served_by(running);
         let _ = self.server.set(Box::new(running.counter()));
     }
@@ -109,8 +109,13 @@ impl ServerHooks for DaemonHooks {
         self.service.prometheus(env!("CARGO_PKG_VERSION"), self.load())
     }
     fn reload(&self) -> Later<'static, Result<(), String>> {
-        let done = self.source.take_over().map(|_| ()).map_err(|errors| errors.join("; "));
-        Box::pin(async move { done })
+        let done = self.source.take_over().map_err(|errors| errors.join("; "));
+        if let Ok(reloaded) = &done
+            && !reloaded.restart_required.is_empty()
+        {
+            host::note(&format!("takes a restart to hold: {}", reloaded.restart_required.join(", ")));
+        }
+        Box::pin(async move { done.map(drop) })
     }
     fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
         (path == EXPORT_PATH).then(|| self.export.clone() as Arc<dyn WebRoute>)

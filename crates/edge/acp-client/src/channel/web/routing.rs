@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::jsonrpc::{self, Frame, RpcError, SERVER_ERROR, Version};
+use wire::jsonrpc::{self, Frame, RpcError, Version};
 
 /// Questions of the agent's whose session is remembered. The answer to one more goes without that word.
 const ASKED_MAX: usize = 1024;
@@ -31,12 +31,13 @@ pub(super) enum LineKind {
 }
 
 impl OurLine {
-    /// The answer of a server that did not take it, where one is waited for.
-    pub(super) fn refused(&self, why: &str) -> Option<Vec<u8>> {
+    /// The answer of a server that did not take it, where one is waited for. `code`: whoever reads it would take one that
+    /// asks for a sign-in at its word.
+    pub(super) fn refused(&self, code: i64, why: &str) -> Option<Vec<u8>> {
         let (LineKind::Initialize { id } | LineKind::Request { id }) = &self.kind else { return None };
         let id: &RawValue = serde_json::from_str(id).ok()?;
         let mut line = Vec::new();
-        jsonrpc::error(&mut line, Some(id), &RpcError::new(SERVER_ERROR, why));
+        jsonrpc::error(&mut line, Some(id), &RpcError::new(code, why));
         Some(line)
     }
 }
@@ -134,9 +135,9 @@ mod tests {
     #[test]
     fn who_waits_is_told_that_nothing_was_taken() {
         let mut routes = Routes::default();
-        let refused = routes.says(br#"{"jsonrpc":"2.0","id":"a","method":"x"}"#).refused("no");
+        let refused = routes.says(br#"{"jsonrpc":"2.0","id":"a","method":"x"}"#).refused(-32603, "no");
         let refused = String::from_utf8(refused.unwrap()).unwrap();
-        assert_eq!(refused, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32000,\"message\":\"no\"}}\n");
-        assert_eq!(routes.says(br#"{"jsonrpc":"2.0","method":"x"}"#).refused("no"), None);
+        assert_eq!(refused, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32603,\"message\":\"no\"}}\n");
+        assert_eq!(routes.says(br#"{"jsonrpc":"2.0","method":"x"}"#).refused(-32603, "no"), None);
     }
 }
