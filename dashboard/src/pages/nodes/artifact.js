@@ -51,15 +51,20 @@ function prettyJson(content) {
 // What would be refused anyway, and links, which a frame that may nothing cannot follow. The frame and the policy of the page hold
 // without this; it is so that nothing is even tried.
 const LEFT_OUT = "script, x-style, link, meta, base, iframe, frame, object, embed, template, noscript";
-// A document that is only read tries styles, too.
-const STYLES = [[/<(\/?)style/gi, "<$1x-style"], [/(<[a-z][^<>]*?[\s"'/])style(\s*=)/gi, "$1data-x$2"]];
+// A document that is only read tries styles and handlers, too: they are called something else before it is.
+const STYLE = /<(\/?)style/gi;
+const TAG = /<[a-z](?:"[^"]*"|'[^']*'|[^<>"'])*/gi;
+const TRIED = /([\s"'/])(?=(?:style|on[a-z]+)\s*=)/gi;
 const cleaned = new WeakMap();
 const caches = new WeakMap();
 
+export function untried(html) {
+  return html.replace(STYLE, "<$1x-style").replace(TAG, (tag) => tag.replace(TRIED, "$1data-"));
+}
+
 function quiet(it) {
   if (cleaned.has(it)) return cleaned.get(it);
-  const plain = STYLES.reduce((text, [what, by]) => text.replace(what, by), it.content);
-  const page = new DOMParser().parseFromString(plain, "text/html");
+  const page = new DOMParser().parseFromString(untried(it.content), "text/html");
   for (const element of page.querySelectorAll(LEFT_OUT)) element.remove();
   for (const element of page.querySelectorAll("*")) {
     for (const { name, value } of [...element.attributes]) {
