@@ -1,5 +1,6 @@
 // Codes by which unknown senders are let in, and who was.
 
+import { serverNow } from "../../lib/clock.js";
 import { h } from "../../lib/dom.js";
 import { Fetched, busy } from "../../lib/fetching.js";
 import { ticking } from "../../lib/format.js";
@@ -32,7 +33,7 @@ function Revoke({ params, name }) {
 const CODES = [
   ["Code", (row) => h("code.access-code", row.code)],
   ["Where", (row) => row.channel ?? "any channel"],
-  ["How long", (row) => `good for ${ticking(row.expiresAt - Date.now())}`],
+  ["How long", (row) => `good for ${ticking(row.expiresAt - serverNow())}`],
   ["Action", (row) => h("span.card-actions", Small("Copy", () => copyText(row.code, "The code"), { label: `Copy ${row.code}` }), Revoke({ params: { code: row.code }, name: row.code }))],
 ];
 
@@ -52,7 +53,7 @@ export function Pairing() {
       h("input", { type: "text", "aria-label": label, placeholder: label, maxlength: CHANNEL_CHARS_MAX, value: state.channel, oninput: (event) => (state.channel = event.target.value) }),
       Button({ type: "submit", busy: state.isBusy }, ["Make a code"]),
     ),
-    Listed({ fetched: pairing, rows: codes.filter((row) => row.expiresAt > Date.now()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
+    Listed({ fetched: pairing, rows: codes.filter((row) => row.expiresAt > serverNow()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
     approved ? [h("h3.access-sub", LET_IN), Listed({ fetched: { value: approved }, rows: approved, columns: APPROVED, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: LET_IN, empty: "No sender was let in", hint: "They appear here when they have written a code." })] : null,
   ]);
 }

@@ -43,6 +43,7 @@ function Row({ frame }) {
   };
   return h(
     "li.frame",
+    { key: frame.id },
     h("button.text-button.strip.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
       h("span.dim.numeric", clock(frame.at)),
       Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
