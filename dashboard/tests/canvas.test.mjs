@@ -34,6 +34,6 @@ test("what a document would try while it is read is called something else", () =
   assert.equal(untried('<h1 style="a" onclick="x()" ONLOAD=y>on a=1, style=2</h1>'), '<h1 data-style="a" data-onclick="x()" data-ONLOAD=y>on a=1, style=2</h1>');
   assert.equal(untried("<a title='a > b' href=x onerror=y>"), "<a title='a > b' href=x data-onerror=y>");
   assert.equal(untried('<svg/onload=x><b title="a"onfocus=x>'), '<svg/data-onload=x><b title="a"data-onfocus=x>');
-  assert.equal(untried("<style>a</style>"), "<x-style>a</x-style>");
+  assert.equal(untried("<style>a</style><BASE href=x><basefont>"), "<x-style>a</x-style><x-BASE href=x><basefont>");
   assert.equal(untried(`${"<a \"".repeat(50_000)} onclick=x`).length > 0, true, "in no time");
 });

@@ -47,7 +47,7 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 9);
+    browser_checks("shell.mjs", 16);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn its_conversations() {
 
 #[test]
 fn its_numbers() {
-    browser_checks("numbers.mjs", 10);
+    browser_checks("numbers.mjs", 15);
 }
 
 /// A model that sees pictures and costs something, tokens that may do little.

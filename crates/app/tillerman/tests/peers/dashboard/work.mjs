@@ -195,7 +195,14 @@ const checks = {
       await page.locator(`.page-${name} h1`).first().waitFor();
       await until(async () => !(await page.locator('main').innerText()).includes('Loading…'), name);
       assert.equal(await page.getByText('could not be shown').count(), 0, name);
+      assert.deepEqual(await page.locator('main').getByRole('button', { name: /^(?:Change|Compact|Clear…|Read again)/ }).allInnerTexts(), [], name);
     }
+    await page.evaluate(() => void (location.hash = '#/sessions'));
+    await page.getByRole('button', { name: /^More for/ }).first().click();
+    const menu = page.locator('.sessions-menu');
+    await menu.getByText('Copy its id').waitFor();
+    assert.equal(await menu.getByRole('button', { name: /Delete|Rename|Copy as/ }).count(), 0);
+    await page.keyboard.press('Escape');
     await page.evaluate(() => void (location.hash = '#/chat/work%3Aread'));
     await page.getByRole('article', { name: 'Answer' }).getByText('for readers').waitFor();
     await page.getByText('it lacks the scope chat').waitFor();

@@ -111,6 +111,10 @@ const checks = {
   },
   async 'no canvas runs it'() {
     for (let number = 0; number < CORPUS.length; number += 6) await look(page, `#/nodes/xss:${number}`);
+    for (let number = 0; number < CORPUS.length; number += 1) {
+      await look(page, `#/nodes/xss:${number}?artifact=html`, 100);
+      await page.locator('iframe.canvas-frame').waitFor();
+    }
   },
   async 'an address from outside is searched for, not run'() {
     for (const text of CORPUS.slice(0, 6)) await look(page, `#/chat/${encodeURIComponent(text)}`, 200);
