@@ -74,7 +74,7 @@ export function FrameList() {
   ];
   return h(
     Card,
-    { title: `Frames (${found.length})`, actions },
+    { title: `Frames (${found.length})`, actions, key: "frames" },
     h("div.toolbar",
       h(Search, { label: "Filter frames", value: state.filter, oninput: setting(state, "filter") }),
       h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: setting(state, "direction") }),

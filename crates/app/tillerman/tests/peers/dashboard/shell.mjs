@@ -7,6 +7,8 @@ import { axe, base, breaches, browser, client, close, isFull, live, open, order,
 const PAINT_MS = 150;
 /** All that the page waits for has given up by then. */
 const GIVEN_UP_MS = 31_000;
+/** So often it asks whether the gateway is there. */
+const BEAT_MS = 10_000;
 /** Everything holds still for so long after a question has come. */
 const STEADY_MS = 800;
 const PAGES = ['now', 'chat', 'sessions', 'usage', 'context', 'latency', 'nodes', 'access', 'config', 'console'];
@@ -127,6 +129,7 @@ const checks = {
   },
   async 'a page that is loaded while the gateway is away starts, and its heart beats when it is back'() {
     const context = await person();
+    await context.clock.install();
     const page = await open(context, '#/now');
     await live(page);
     await page.evaluate(() => navigator.serviceWorker.ready);
@@ -137,6 +140,7 @@ const checks = {
     await page.getByRole('alert').filter({ hasText: 'cannot be reached. Messages' }).waitFor();
     await order('start');
     await live(page);
+    await page.clock.fastForward(BEAT_MS);
     await page.locator('#link-state[title^="answers in"]').waitFor();
     await context.close();
   },
