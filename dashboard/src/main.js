@@ -1,8 +1,9 @@
 // Where the page begins.
 
 import { mount, redraw } from "./lib/dom.js";
+import { retryFailed } from "./lib/fetching.js";
 import { start } from "./lib/link.js";
-import { startLive } from "./lib/live.js";
+import { onNews, startLive } from "./lib/live.js";
 import { startRouter } from "./lib/router.js";
 import { accessPage } from "./pages/access.js";
 import { chatPage } from "./pages/chat.js";
@@ -23,6 +24,7 @@ startRouter();
 mount(document.getElementById("app"), Shell);
 startLive();
 startApprovals();
+onNews("connected", retryFailed);
 start();
 // Ages grow.
 setInterval(redraw, 10_000);

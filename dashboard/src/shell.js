@@ -6,6 +6,7 @@ import { ago, duration } from "./lib/format.js";
 import { link, login, logout } from "./lib/link.js";
 import { live, openAsks } from "./lib/live.js";
 import { href, route } from "./lib/router.js";
+import { act } from "./ui/act.js";
 import { Approvals } from "./ui/approvals.js";
 import { Button, Empty, ErrorNote, Toasts } from "./ui/parts.js";
 
@@ -54,7 +55,7 @@ function Menu({ current }) {
     h("div.menu-foot",
       asks ? h("p.menu-asks", `${asks} open question${asks === 1 ? "" : "s"}`) : null,
       live.info ? h("p.dim", `tillerman ${live.info.version}`) : null,
-      Button({ kind: "quiet", onclick: () => logout(false) }, ["Log out"]),
+      Button({ kind: "quiet", onclick: () => act("You are still logged in", () => logout(false)) }, ["Log out"]),
     ),
   );
 }
@@ -112,7 +113,7 @@ export function Shell() {
     ),
     h(Menu, { current }),
     h("div.body",
-      link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. What you see is from ", ago(link.heardAt), "; messages you send are kept and go out when it is back.") : null,
+      link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. ", link.heardAt ? `Its last word came ${ago(link.heardAt)}. ` : null, "Messages you send are kept and go out when it is back.") : null,
       live.fault ? h(ErrorNote, { why: live.fault }) : null,
       h(Approvals),
       h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { imageUrl, kindOf, rawText } from "../src/pages/nodes/artifact.js";
+import { imageUrl, kindOf, rawText, untried } from "../src/pages/nodes/artifact.js";
 
 test("an artifact is shown as what it is", () => {
   const kind = (type, content) => kindOf({ type, content });
@@ -28,4 +28,12 @@ test("raw is what was put there", () => {
   assert.equal(rawText("x"), "x");
   assert.equal(rawText({ a: 1 }), '{\n  "a": 1\n}');
   assert.equal(rawText(null), "null");
+});
+
+test("what a document would try while it is read is called something else", () => {
+  assert.equal(untried('<h1 style="a" onclick="x()" ONLOAD=y>on a=1, style=2</h1>'), '<h1 data-style="a" data-onclick="x()" data-ONLOAD=y>on a=1, style=2</h1>');
+  assert.equal(untried("<a title='a > b' href=x onerror=y>"), "<a title='a > b' href=x data-onerror=y>");
+  assert.equal(untried('<svg/onload=x><b title="a"onfocus=x>'), '<svg/data-onload=x><b title="a"data-onfocus=x>');
+  assert.equal(untried("<style>a</style><BASE href=x><basefont>"), "<x-style>a</x-style><x-BASE href=x><basefont>");
+  assert.equal(untried(`${"<a \"".repeat(50_000)} onclick=x`).length > 0, true, "in no time");
 });

@@ -140,6 +140,8 @@ export function mount(element, what) {
   root.replaceChildren();
   view = what;
   redrawNow();
+  // A frame that was asked for does not come to a page that is hidden before it: what waits for it is drawn now.
+  document.addEventListener("visibilitychange", () => isWaiting && redrawNow());
 }
 
 export function redrawNow() {

@@ -3,6 +3,13 @@
 
 import { redraw } from "./dom.js";
 
+// Those that have a fault: with the next connection they are asked again.
+const failed = new Set();
+
+export function retryFailed() {
+  for (const it of [...failed]) it.again();
+}
+
 export class Fetched {
   value;
   fault = null;
@@ -27,6 +34,7 @@ export class Fetched {
   // Without another question, the one from before.
   async again(ask = this.#ask) {
     const number = ++this.#asked;
+    failed.delete(this);
     this.#ask = ask;
     this.isLoading = true;
     redraw();
@@ -37,7 +45,9 @@ export class Fetched {
       this.fault = null;
       this.at = Date.now();
     } catch (why) {
-      if (number === this.#asked) this.fault = why;
+      if (number !== this.#asked) return;
+      this.fault = why;
+      failed.add(this);
     }
     if (number === this.#asked) this.isLoading = false;
     redraw();

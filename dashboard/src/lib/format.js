@@ -62,7 +62,7 @@ export function ticking(ms) {
 export function ago(at, now = Date.now()) {
   if (!at) return "never";
   const s = Math.max(0, Math.round((now - at) / 1000));
-  if (s < 5) return "now";
+  if (s < 5) return "just now";
   if (s < 60) return `${s} s ago`;
   if (s < 3600) return `${Math.floor(s / 60)} min ago`;
   if (s < 86_400) return `${Math.floor(s / 3600)} h ago`;

@@ -19,18 +19,20 @@ export const link = {
   // Of the last beat.
   tripMs: undefined,
   why: "",
-  // Scopes that a refusal has named: what only they may do is not offered any more.
+  // Scopes that our credential does not have: what only they may do is not offered.
   lacks: new Set(),
 };
 
-// Frames in and out, oldest first: { at, out, text, cut }. `watching` is told of each new one.
+// Frames in and out, oldest first: { id, at, out, text, cut }. `watching` is told of each new one.
 export const frames = { list: [], watching: null, isOn: true };
+
+let lastFrame = 0;
 
 function keep(out, data) {
   if (!out) link.heardAt = Date.now();
   if (!frames.isOn) return;
   const text = typeof data === "string" ? data : "(binary)";
-  const frame = { at: Date.now(), out, text: text.slice(0, FRAME_CHARS_MAX), cut: text.length > FRAME_CHARS_MAX };
+  const frame = { id: ++lastFrame, at: Date.now(), out, text: text.slice(0, FRAME_CHARS_MAX), cut: text.length > FRAME_CHARS_MAX };
   frames.list.push(frame);
   if (frames.list.length > FRAMES_MAX) frames.list.splice(0, frames.list.length - FRAMES_MAX);
   frames.watching?.(frame);
@@ -67,11 +69,14 @@ export const gateway = new GatewayClient(`${location.protocol === "https:" ? "ws
       link.heardAt = Date.now();
       for (const run of reconnected) run();
     } else if (state !== "idle") {
-      link.state = link.heardAt ? "offline" : "connecting";
+      // A page that was loaded while the gateway is away has heard nothing, and knows it all the same.
+      if (link.heardAt) link.state = "offline";
     }
     redraw();
   },
 });
+
+export const may = (scope) => !link.lacks.has(scope);
 
 // Whether a call failed because the credential may not do that: then it is known what it may not.
 export function lacks(why) {

@@ -4,6 +4,8 @@
 import { redraw } from "./dom.js";
 import { gateway, link, onConnected, rpc } from "./link.js";
 
+const SCOPES = ["chat", "tools", "admin"];
+
 export const live = {
   // `system.info` and `system.capabilities`
   info: null,
@@ -67,6 +69,7 @@ async function refresh() {
   try {
     live.info = await rpc("system.info");
     live.can = await rpc("system.capabilities");
+    link.lacks = new Set(SCOPES.filter((it) => !live.can.scopes.includes(it)));
     const { lanes } = await rpc("lanes.list", { limit: 1000 });
     live.lanes = new Map(lanes.map((lane) => [lane.sessionId, lane]));
     const { asks } = await rpc("asks.list");

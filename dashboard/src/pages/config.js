@@ -3,8 +3,8 @@
 import { pretty } from "../lib/format.js";
 import { h, redraw } from "../lib/dom.js";
 import { Fetched, busy } from "../lib/fetching.js";
-import { rpc } from "../lib/link.js";
-import { live } from "../lib/live.js";
+import { may, rpc } from "../lib/link.js";
+import { live, onNews } from "../lib/live.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { Awaited } from "../ui/awaited.js";
 import { Badge, Button, Card, Empty, Loading, Search, copyText, toast } from "../ui/parts.js";
@@ -14,6 +14,8 @@ import { SECRET, found, grouped, lines, wanted, whyNot } from "./config/tree.js"
 
 const tree = new Fetched(() => rpc("config.get"));
 const schema = new Fetched(() => rpc("config.schema"));
+// Whether anything can be changed is what a change says that is only tried.
+const trial = new Fetched(() => rpc("config.set", { path: "server.queue.mode", value: null, dryRun: true }));
 // `reload`: what reading again would do, or why it cannot; `restart`: settings that hold only after a restart of this instance.
 const state = { find: undefined, isAll: false, reload: null, errors: [], isBusy: false, restart: new Map() };
 
@@ -28,7 +30,7 @@ async function reload(dryRun) {
   try {
     const { changes } = await busy(state, () => rpc("config.reload", { dryRun }));
     if (dryRun) return void (state.reload = changes);
-    toast(changes.length === 0 ? "Nothing has changed." : `${changes.length} setting${changes.length === 1 ? " is" : "s are"} otherwise now.`, { tone: "good" });
+    toast(changes.length === 0 ? "Nothing has changed." : `${changes.length} setting${changes.length === 1 ? " is" : "s are"} otherwise now.`);
     saved(changes);
   } catch (why) {
     forget(faultLines(why));
@@ -77,7 +79,7 @@ function Line({ line }) {
     h("div.strip.config-name", h("code", line.path), isWaiting(line.path) ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
     h("div.config-is", isEdited ? h(Edit, { line, onsaved: saved }) : h(Value, { line })),
     h("div.small.dim.config-about", { id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
-    h("div.config-do", isEdited || !schema.value ? null : why ? h("span.dim.small", { title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Small("Change", () => startEdit(line), { label: `Change ${line.path}` })),
+    h("div.config-do", isEdited || !schema.value || !trial.value ? null : why ? h("span.dim.small", { title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Small("Change", () => startEdit(line), { label: `Change ${line.path}` })),
   );
 }
 
@@ -99,6 +101,7 @@ export const configPage = {
     state.find ??= route.query.get("find") ?? "";
     tree.want("tree");
     schema.want("schema");
+    if (may("admin")) trial.want("trial");
     const isReady = tree.value && (schema.value || schema.fault);
     const all = isReady ? lines(tree.value, schema.value) : [];
     const unset = all.filter((line) => line.value === undefined).length;
@@ -108,19 +111,23 @@ export const configPage = {
       h("div.toolbar",
         h(Search, { label: "Find a setting", placeholder: "Name, value or word", value: state.find, oninput: find }),
         unset && !state.find ? h("label.strip", h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
-        Button({ busy: state.isBusy, onclick: () => reload(true) }, ["Read again…"]),
+        may("admin") && Button({ busy: state.isBusy, onclick: () => reload(true) }, ["Read again…"]),
         tree.value ? Small("Copy all", () => copyText(pretty(tree.value), "What holds, without secrets,")) : null,
       ),
       waiting.length ? h("p.note.note-warn", { role: "status" }, `After a restart of the gateway: ${waiting.join(", ")}.`) : null,
+      may("admin") ? trial.fault && h("p.note.note-warn", `Nothing can be changed from here: ${trial.fault.message}`) : h("p.dim", "Your token may look, and not change anything: it lacks the scope admin."),
       h(Reload),
       schema.fault ? Awaited(schema, () => null) : null,
       h("div", Awaited(tree, () => (isReady ? h(Groups, { all }) : h(Loading)))),
       h("p.dim", "What is in effect, from flags, variables and files. Secrets are never told. A change is written to your own file, with its comments kept."),
     );
   },
+  // What came after a restart holds now.
+  arrive: () => [onNews("connected", () => tree.again())],
   leave() {
     endEdit();
     forget([]);
     tree.stale();
+    trial.stale();
   },
 };

@@ -3,7 +3,7 @@
 import { h, redraw } from "../lib/dom.js";
 import { Fetched, every, setting } from "../lib/fetching.js";
 import { count, moment, sessionName, short } from "../lib/format.js";
-import { rpc } from "../lib/link.js";
+import { may, rpc } from "../lib/link.js";
 import { live } from "../lib/live.js";
 import { href, replaceQuery, route } from "../lib/router.js";
 import { act } from "../ui/act.js";
@@ -79,7 +79,7 @@ function Row({ row }) {
     h("div.strip.small.context-foot",
       h("span.dim", `About ${shown}. ${toGo(budget)}`),
       h("span.card-actions",
-        Small(compactWord, () => compact(row), { busy: isCompacting, label: `${compactWord}: ${nameOf(row)}`, title: isBusy ? "It is done when the run is over" : "Older messages become a summary; the whole history stays stored" }),
+        may("chat") && Small(compactWord, () => compact(row), { busy: isCompacting, label: `${compactWord}: ${nameOf(row)}`, title: isBusy ? "It is done when the run is over" : "Older messages become a summary; the whole history stays stored" }),
         Small(historyWord, () => replaceQuery(isPicked ? {} : { session: row.sessionId }), { label: `${historyWord}: ${nameOf(row)}`, "aria-expanded": isPicked }),
       ),
     ),

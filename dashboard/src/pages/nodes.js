@@ -1,5 +1,6 @@
 // Companions that are here, and what was put on the canvas.
 
+import { serverNow } from "../lib/clock.js";
 import { h } from "../lib/dom.js";
 import { Fetched, every } from "../lib/fetching.js";
 import { ago, moment } from "../lib/format.js";
@@ -20,7 +21,7 @@ const nodes = new Fetched(() => rpc("system.nodes"));
 function placeText({ latitude, longitude, accuracyMeters, source, capturedAt, receivedAt }) {
   const at = capturedAt ?? receivedAt;
   const degrees = (value, signs) => `${Math.abs(value).toFixed(5)}° ${signs[value < 0 ? 1 : 0]}`;
-  return `${degrees(latitude, "NS")}, ${degrees(longitude, "EW")}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at)}` : ""}`;
+  return `${degrees(latitude, "NS")}, ${degrees(longitude, "EW")}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at, serverNow())}` : ""}`;
 }
 
 function Battery({ pct, source }) {
@@ -37,7 +38,7 @@ function Able({ capabilities }) {
 
 function Node({ node }) {
   const status = node.status ?? {};
-  const isQuiet = Date.now() - node.lastSeenAt > QUIET_MS;
+  const isQuiet = serverNow() - node.lastSeenAt > QUIET_MS;
   const fact = (name, value) => (value ? h("div", h("dt", name), h("dd", { dir: "auto" }, value)) : null);
   const app = [status.platform, status.appVersion].filter(Boolean).join(" ");
   return h(

@@ -3,6 +3,7 @@
 import { h, redraw } from "../lib/dom.js";
 import { debounced } from "../lib/fetching.js";
 import { count, money, sessionName } from "../lib/format.js";
+import { may } from "../lib/link.js";
 import { onNews } from "../lib/live.js";
 import { remembered } from "../lib/remember.js";
 import { go, href, replaceQuery, route } from "../lib/router.js";
@@ -11,8 +12,8 @@ import { Badge, Button, Choice, Empty, ErrorNote, Loading, Search, VirtualList, 
 import { Small } from "../ui/small.js";
 import { deleteRows } from "./sessions/deleting.js";
 import { Menu, openMenu } from "./sessions/menu.js";
-import { hearLane, hearSession, laneOf, list, loadMore, refreshHead, reload, shownRows } from "./sessions/rows.js";
-import { Hits, searchFor } from "./sessions/search.js";
+import { dropRow, hearLane, hearSession, laneOf, list, loadMore, refreshHead, reload, shownRows } from "./sessions/rows.js";
+import { Hits, forgetHits, lookAgain, searchFor } from "./sessions/search.js";
 
 const narrow = matchMedia("(max-width: 760px)");
 const ROW_PX = 48;
@@ -26,7 +27,16 @@ const box = () => document.querySelector(".sessions-list .virtual");
 
 // While somebody points at the list or stands in it nothing moves under them; else the newest come to the top by themselves.
 const isLookedAt = () => page.isPointed || (page.scroll.top ?? 0) > rowPx() || !!box()?.contains(document.activeElement);
-const settle = soon(1000, () => page.isHere && list.newer.size > 0 && refreshHead(isLookedAt()));
+const settle = soon(1000, () => page.isHere && list.newer.size > 0 && (list.newer.has("") && !isLookedAt() ? reload() : refreshHead(isLookedAt())));
+
+// Also while another page is shown: nothing that is gone is in the list when somebody comes back.
+onNews("session", ({ sessionId, deleted }) => deleted && (dropRow(sessionId), page.chosen.delete(sessionId)));
+// News of the time between are lost.
+onNews("connected", () => {
+  if (page.isHere && page.isInText) lookAgain();
+  if (page.isHere && (list.fault || !isLookedAt())) reload();
+  else list.newer.add("");
+});
 
 // How far each session was read in this browser, as the page of a session writes it.
 function recall() {
@@ -41,13 +51,12 @@ function arrive() {
   page.text = (route.query.get("q") ?? "").slice(0, QUERY_CHARS_MAX);
   page.isInText = route.query.get("in") === "text";
   page.isHere = true;
+  forgetHits();
   look();
   return [
     () => removeEventListener("storage", recall),
-    onNews("session", (news) => (hearSession(news), settle())),
+    onNews("session", (news) => news.deleted || (hearSession(news), settle())),
     onNews("lane", hearLane),
-    // News of the time between are lost.
-    onNews("connected", () => list.isAsked && (isLookedAt() ? list.newer.add("") : reload())),
     () => (page.chosen.clear(), (page.isHere = false)),
   ];
 }
@@ -55,7 +64,7 @@ function arrive() {
 function look() {
   const query = page.text.trim();
   if (page.isInText) return searchFor(query);
-  if (list.isAsked && list.query === query) return refreshHead(false);
+  if (list.isAsked && list.query === query && !list.fault && !list.newer.has("")) return refreshHead(false);
   list.query = query;
   toTop();
   return reload();
@@ -101,7 +110,7 @@ function onkeydown(event) {
   if (event.key in steps) {
     event.preventDefault();
     stand(rows, steps[event.key]);
-  } else if (event.key === "Delete" && (page.chosen.size > 0 || at >= 0)) {
+  } else if (event.key === "Delete" && may("admin") && (page.chosen.size > 0 || at >= 0)) {
     event.preventDefault();
     remove(page.chosen.size > 0 ? [...page.chosen.values()] : [rows[at]]);
     stand(shownRows(), at);
@@ -163,7 +172,7 @@ function Chosen() {
     h("span", `${count(size)} selected`),
     h("span.card-actions",
       Small("Clear", () => (page.chosen.clear(), redraw())),
-      Button({ kind: "danger", onclick: () => remove([...page.chosen.values()]) }, ["Delete"]),
+      may("admin") && Button({ kind: "danger", onclick: () => remove([...page.chosen.values()]) }, ["Delete"]),
     ),
   );
 }
@@ -181,7 +190,7 @@ function List() {
   // Who comes back stands where they were.
   const created = (element) => (element.querySelector(".virtual").scrollTop = page.scroll.top ?? 0);
   return h("div.sessions-list", { key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
-    h("p.dim.sessions-count", { role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
+    h("p.dim.sessions-count", { role: "status" }, list.isWhole ? `${count(rows.length)} session${rows.length === 1 ? "" : "s"}` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
     h(VirtualList, { state: page.scroll, rows, rowPx: rowPx(), row: (row) => h(Row, { row, first }), keyOf: (row) => row.id, label: "Sessions", onend: loadMore }),
     h(ErrorNote, { why: list.fault, again: () => ((list.fault = null), loadMore()) }),
   );

@@ -8,7 +8,7 @@ export async function act(bad, run, then) {
     const said = await run();
     if (typeof said === "string") toast(said);
   } catch (why) {
-    toast(`${bad}: ${why.message}`);
+    toast(`${bad}: ${why.message}`, { tone: "bad" });
   }
   then?.();
   redraw();

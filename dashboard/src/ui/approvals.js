@@ -39,15 +39,23 @@ let known = new Set();
 
 const textsIn = (article) => [...article.querySelectorAll("div.fact > .code, div.fact > .diff")];
 
+const isAtEnd = (text) => text.scrollHeight - text.scrollTop - text.clientHeight <= END_PX;
+// What fits now may not after the next drawing, when a window is smaller: only who has scrolled has seen it for good.
+const isSeen = (text) => seen.has(text) || isAtEnd(text);
+
 // Nobody says yes to what they did not see: a text that scrolls has to be scrolled through. Asked after each drawing.
 function watch(ask, article) {
   const texts = textsIn(article);
   for (const text of texts) {
-    if (text.scrollHeight - text.scrollTop - text.clientHeight <= END_PX) seen.add(text);
-    if (!watched.has(text)) text.addEventListener("scroll", () => watch(ask, article), { passive: true });
+    if (watched.has(text)) continue;
     watched.add(text);
+    const onscroll = () => {
+      if (isAtEnd(text)) seen.add(text);
+      watch(ask, article);
+    };
+    text.addEventListener("scroll", onscroll, { passive: true });
   }
-  const isUnseen = texts.some((text) => !seen.has(text));
+  const isUnseen = !texts.every(isSeen);
   if (isUnseen === unseen.has(ask.askId)) return;
   if (isUnseen) unseen.add(ask.askId);
   else unseen.delete(ask.askId);
@@ -58,7 +66,7 @@ function decide(ask, decision) {
   if (Date.now() < steadyAt || live.answered.has(ask.askId)) return;
   if (decision !== "deny" && unseen.has(ask.askId)) {
     const article = document.getElementById(`ask-${ask.askId}`).closest("article");
-    textsIn(article).find((text) => !seen.has(text))?.focus();
+    textsIn(article).find((text) => !isSeen(text))?.focus();
     return toast("Scroll to the end of it first: what you allow is all of it.");
   }
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;

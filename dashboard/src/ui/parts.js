@@ -1,5 +1,6 @@
 // Small parts that every page is made of.
 
+import { serverNow } from "../lib/clock.js";
 import { h, redraw } from "../lib/dom.js";
 import { ago, moment } from "../lib/format.js";
 import { div, input, p, span } from "./tags.js";
@@ -38,7 +39,7 @@ export function Loading() {
 }
 
 export function When({ at }) {
-  return at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : span("dim", "never");
+  return at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at, serverNow())) : span("dim", "never");
 }
 
 // A figure with its name under it.
@@ -80,16 +81,18 @@ export function Search({ label, value, oninput, placeholder }) {
   return input({ type: "search", class: "search", "aria-label": label, placeholder: placeholder ?? label, value, oninput: (event) => oninput(event.target.value) });
 }
 
-// Messages that go by themselves. `undo` gives one a button.
+// Messages that go by themselves. `undo` gives one a button; `tone: "bad"` says in colour, too, that something failed.
 const toasts = [];
 let toastId = 0;
 const TOAST_MS = 6000;
 const TOASTS_MAX = 4;
 
-export function toast(text, { undo, ms } = {}) {
-  const it = { id: ++toastId, text, undo };
+export function toast(text, { undo, ms, tone } = {}) {
+  const it = { id: ++toastId, text, undo, tone };
   toasts.push(it);
-  if (toasts.length > TOASTS_MAX) toasts.shift();
+  // The way back stays as long as there is one.
+  const first = toasts.findIndex((told) => !told.undo);
+  if (toasts.length > TOASTS_MAX && first >= 0) toasts.splice(first, 1);
   setTimeout(() => dropToast(it), ms ?? TOAST_MS);
   redraw();
   return it;
@@ -104,7 +107,7 @@ export function dropToast(it) {
 export function Toasts() {
   return div(
     { class: "toasts", role: "status", "aria-live": "polite" },
-    toasts.map((it) => div({ class: "toast", key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
+    toasts.map((it) => div({ class: `toast toast-${it.tone ?? "none"}`, key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
   );
 }
 

@@ -588,6 +588,8 @@ class CapabilitiesResult(TypedDict):
     methods: List[str]
     events: List[str]
     limits: GatewayLimits
+    scopes: List[str]
+    """What this connection may do: scopes of methods."""
 
 
 Online = Literal["online", "offline"]
@@ -1999,6 +2001,8 @@ class SessionNews(TypedDict):
 
     sessionId: str
     live: bool
+    deleted: NotRequired[bool]
+    """Only where it is true: it is gone for good, and no list has it any more."""
     title: NotRequired[str]
     lastSeq: NotRequired[int]
     parent: NotRequired[SubagentOf]
@@ -2243,7 +2247,7 @@ class LaneEvent(TypedDict):
 
 
 class SessionEvent(TypedDict):
-    """A session is in memory, or is not any more."""
+    """A session is in memory, or is not any more, or was deleted."""
 
     event: Literal["session"]
     data: SessionNews

@@ -412,6 +412,8 @@ export interface CapabilitiesResult {
     methods: string[];
     events: string[];
     limits: GatewayLimits;
+    /** What this connection may do: scopes of methods. */
+    scopes: string[];
 }
 /** Whether somebody was heard of lately. */
 export type Online = "online" | "offline";
@@ -1428,6 +1430,8 @@ export interface SubagentOf {
 export interface SessionNews {
     sessionId: string;
     live: boolean;
+    /** Only where it is true: it is gone for good, and no list has it any more. */
+    deleted?: boolean;
     title?: string;
     lastSeq?: number;
     /** It is a sub-agent: for whose call it works. */
@@ -1813,7 +1817,7 @@ export interface Events {
     retract: RetractData;
     /** How a lane stands now. */
     lane: LaneRow;
-    /** A session is in memory, or is not any more. */
+    /** A session is in memory, or is not any more, or was deleted. */
     session: SessionNews;
     /** A question, of whatever session. */
     ask: AskRow;

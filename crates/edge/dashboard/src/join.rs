@@ -34,6 +34,12 @@ pub(crate) fn script(files: &impl ModuleFiles, entry: &str) -> Result<String, Jo
     Ok(script)
 }
 
+/// A name in a joined script that neither it nor a browser declares.
+#[cfg(test)]
+pub(crate) fn free_name(script: &str) -> Result<(), JoinFault> {
+    Module::read("the script", script).map(drop)
+}
+
 /// A script of its own, with the names it has.
 pub(crate) fn alone(text: &str) -> Result<String, JoinFault> {
     let module = Module::parsed("", text)?;
@@ -175,7 +181,7 @@ fn given_names(modules: &[Module<'_>]) -> Result<ShortNames, JoinFault> {
             }
         }
         for (token, role) in module.tokens.iter().zip(&module.roles) {
-            if is_shared(token.text) && *role != Role::Plain {
+            if is_shared(token.text) && !matches!(role, Role::Plain | Role::Key) {
                 names.count_shared(token.text);
             } else if matches!(role, Role::Private | Role::Variable | Role::Both) {
                 names.count(at, token.text, module.declared.module.contains(token.text));

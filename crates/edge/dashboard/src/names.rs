@@ -141,8 +141,10 @@ const BROWSER: &[&str] = &[
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// Written as it is: a property, a string, a mark.
+    /// Written as it is: a property behind a dot, a string, a mark.
     Plain,
+    /// The name of a property where it is made. Written as it is, too.
+    Key,
     Keyword,
     /// `#name`: of a class, and of nobody outside it.
     Private,
@@ -278,7 +280,7 @@ impl Walk {
         let is_block = match (before.kind, before.text) {
             (TokenKind::Mark, ")" | ";" | "{" | "}" | "=>") => true,
             (TokenKind::Mark, ":") => self.case_colon,
-            (TokenKind::Word, "else" | "try" | "finally" | "do" | "static") => true,
+            (TokenKind::Word, "else" | "try" | "catch" | "finally" | "do" | "static") => true,
             _ => false,
         };
         if is_block { Inside::Block } else { Inside::Object }
@@ -303,7 +305,7 @@ impl Walk {
             self.no_key();
             let is_shorthand = inside == Inside::Object && is_next(&[",", "}", "="]);
             let is_both = is_variable(token.text) || is_shared(token.text);
-            return if is_shorthand && is_both { Role::Both } else { Role::Plain };
+            return if is_shorthand && is_both { Role::Both } else { Role::Key };
         }
         self.no_key();
         match token.text {
@@ -415,7 +417,11 @@ impl<'t> Declared<'t> {
                 return Err(JoinFault(format!(":{}: `{}` is the browser's", pair[1].line, pair[1].text)));
             }
         }
-        for (token, role) in tokens.iter().zip(roles) {
+        for (at, (token, role)) in tokens.iter().zip(roles).enumerate() {
+            // A block that was taken for an object: its first word would keep the name it has here, which nobody has there.
+            if *role == Role::Key && !is_key(tokens, at) {
+                return Err(JoinFault(format!(":{}: `{}` is no name of a property", token.line, token.text)));
+            }
             let is_ours = role.is_variable() && is_variable(token.text);
             if is_ours && !self.module.contains(token.text) && !self.inner.contains(token.text) {
                 return Err(JoinFault(format!(":{}: nobody has declared `{}`", token.line, token.text)));
@@ -425,6 +431,13 @@ impl<'t> Declared<'t> {
     }
 }
 
+/// Whether what follows a name makes a property of it: a value, the next one, or the body of a method.
+fn is_key(tokens: &[Token<'_>], at: usize) -> bool {
+    let is = |at: usize, texts: &[&str]| tokens.get(at).is_some_and(|it| texts.iter().any(|text| it.is(text)));
+    let is_method = || is(at + 1, &["("]) && is(closing(tokens, at + 1) + 1, &["{"]);
+    is(at + 1, &[":", ",", "}", "=", ";"]) || is_method()
+}
+
 /// Where each declaration of a statement begins: `a = 1, b` has two.
 fn declarators(tokens: &[Token<'_>], from: usize) -> Vec<usize> {
     let (mut starts, mut at) = (vec![from], from);
@@ -432,7 +445,8 @@ fn declarators(tokens: &[Token<'_>], from: usize) -> Vec<usize> {
         match token.text {
             "(" | "[" | "{" if token.kind == TokenKind::Mark => at = closing(tokens, at),
             ";" | ")" | "]" | "}" if token.kind == TokenKind::Mark => break,
-            "of" | "in" if token.kind == TokenKind::Word => break,
+            // `let of = 1, more`: it is a name, too.
+            "of" | "in" if token.kind == TokenKind::Word && starts.last() != Some(&at) => break,
             "," if token.kind == TokenKind::Mark => starts.push(at + 1),
             _ => {}
         }

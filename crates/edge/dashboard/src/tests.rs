@@ -47,6 +47,8 @@ fn properties_keep_their_names() {
         "let x = 1\nx++\nfor (const y of [x]) while (y);\n",
         "const a = undefined ?? true, c = { true: false };",
         "const a = [1, , 2,];\nconst b = { a, },\n  c = [10_000, 0.5, 100, 0x1000, 1.5];",
+        "function f() {}\ntry {\n  f();\n} catch {\n  f.a = 1;\n}",
+        "function f() {}\ntry {\n  f();\n} catch {\n  f(1);\n  f = {};\n}",
         "if (this) {\n  f();\n}\nfunction f() {}\nconst a = () => {}\nconst b = {}\nf()\n",
     ];
     let all: String = lines.iter().map(|line| joined(&[("src/main.js", line)]).unwrap()).collect();
@@ -63,6 +65,8 @@ fn properties_keep_their_names() {
         for(let b of[a])while(b);
         let a=void 0??!0,b={true:!1};
         let a=[1,,2],b={a},c=[1e4,.5,100,0x1000,1.5];
+        function a(){}try{a()}catch{a.a=1}
+        function a(){}try{a()}catch{a(1);a={}}
         if(this){a()}function a(){}let b=()=>{}
         let c={}
         a()
@@ -94,6 +98,9 @@ fn what_is_not_understood_is_an_error_with_its_place() {
     assert_eq!(wrong("const a = \"one\n\";"), "src/main.js:1: a string has no end");
     assert_eq!(wrong("import { x } from \"./main.js\";"), "src/main.js needs itself, through src/main.js");
     assert_eq!(wrong("const a = b;"), "src/main.js:1: nobody has declared `b`");
+    assert_eq!(wrong("try {\n} catch {\n  b.c = 1;\n}"), "src/main.js:3: nobody has declared `b`");
+    assert_eq!(wrong("const a = { b.c };"), "src/main.js:1: `b` is no name of a property");
+    assert_eq!(wrong("const a = { b() };"), "src/main.js:1: `b` is no name of a property");
     assert_eq!(wrong("const history = 1;"), "src/main.js:1: `history` is the browser's");
     assert!(wrong("const a = \"</SCRIPT>\";").ends_with("would end the script"));
 }
@@ -110,6 +117,15 @@ fn a_style_loses_blanks_and_no_meaning() {
     let style = ":root{--space-3:1px;--line:red;--t:0}.a{margin:var(--space-3) var(--space-3,0);color:var(--line)}";
     expect![":root{--a:1px;--b:red;--t:0}.a{margin:var(--a) var(--a,0);color:var(--b)}"]
         .assert_eq(&page::short_properties(style, "setProperty(\"--t\")"));
+}
+
+/// Read again as it was written: a name that was not exchanged like its declaration is nobody's.
+#[test]
+fn the_script_of_the_page_has_no_name_that_nobody_declares() {
+    let page = std::str::from_utf8(crate::PAGE.bytes).unwrap();
+    let (_, behind) = page.split_once("<script type=\"module\">").unwrap();
+    let (script, _) = behind.split_once("</script>").unwrap();
+    assert_eq!(join::free_name(script), Ok(()));
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl ScriptWriter<'_, '_> {
         let shown = match role {
             Role::Keyword => name(token.text).unwrap_or(shorter(token.text)).to_owned(),
             Role::Plain | Role::BlockEnd if token.kind == TokenKind::Number => number(token.text),
-            Role::Plain | Role::BlockEnd => token.text.to_owned(),
+            Role::Plain | Role::Key | Role::BlockEnd => token.text.to_owned(),
             Role::Private => format!("#{}", name(token.text).unwrap_or(&token.text[1..])),
             Role::Variable | Role::Given => name(token.text).unwrap_or(token.text).to_owned(),
             Role::Both => match name(token.text) {

@@ -1,5 +1,6 @@
 // Codes by which unknown senders are let in, and who was.
 
+import { serverNow } from "../../lib/clock.js";
 import { h } from "../../lib/dom.js";
 import { Fetched, busy } from "../../lib/fetching.js";
 import { ticking } from "../../lib/format.js";
@@ -14,7 +15,7 @@ const LET_IN = "Senders that were let in";
 export const pairing = new Fetched(() => rpc("pairing.list"));
 const state = { channel: "", isBusy: false };
 const refresh = () => pairing.again();
-const leftMs = (row) => Date.parse(row.expiresAt) - Date.now();
+const leftMs = (row) => Date.parse(row.expiresAt) - serverNow();
 
 function generate(event) {
   event.preventDefault();

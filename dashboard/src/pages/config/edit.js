@@ -78,7 +78,7 @@ export function Edit({ line, onsaved }) {
   const save = async () => {
     const changes = await send(edit.isDefault, false);
     if (!changes) return;
-    toast(`${edit.path} is saved.`, { tone: "good" });
+    toast(`${edit.path} is saved.`);
     endEdit();
     onsaved(changes);
   };

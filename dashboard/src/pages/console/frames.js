@@ -43,6 +43,7 @@ function Row({ frame }) {
   };
   return h(
     "li.frame",
+    { key: frame.id },
     h("button.text-button.strip.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
       h("span.dim.numeric", clock(frame.at)),
       Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
@@ -73,7 +74,7 @@ export function FrameList() {
   ];
   return h(
     Card,
-    { title: `Frames (${found.length})`, actions },
+    { title: `Frames (${found.length})`, actions, key: "frames" },
     h("div.toolbar",
       h(Search, { label: "Filter frames", value: state.filter, oninput: setting(state, "filter") }),
       h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: setting(state, "direction") }),

@@ -50,21 +50,26 @@ function prettyJson(content) {
 
 // What would be refused anyway, and links, which a frame that may nothing cannot follow. The frame and the policy of the page hold
 // without this; it is so that nothing is even tried.
-const LEFT_OUT = "script, x-style, link, meta, base, iframe, frame, object, embed, template, noscript";
-// A document that is only read tries styles, too.
-const STYLES = [[/<(\/?)style/gi, "<$1x-style"], [/(<[a-z][^<>]*?[\s"'/])style(\s*=)/gi, "$1data-x$2"]];
+const LEFT_OUT = "script, x-style, x-base, link, meta, iframe, frame, object, embed, template, noscript";
+// A document that is only read tries styles, handlers and an address to begin at, too: they are called something else before it is.
+const TRIED_TAG = /<(\/?)(?=(?:style|base)\b)/gi;
+const TAG = /<[a-z](?:"[^"]*"|'[^']*'|[^<>"'])*/gi;
+const TRIED = /([\s"'/])(?=(?:style|on[a-z]+)\s*=)/gi;
 const cleaned = new WeakMap();
 const caches = new WeakMap();
 
+export function untried(html) {
+  return html.replace(TRIED_TAG, "<$1x-").replace(TAG, (tag) => tag.replace(TRIED, "$1data-"));
+}
+
 function quiet(it) {
   if (cleaned.has(it)) return cleaned.get(it);
-  const plain = STYLES.reduce((text, [what, by]) => text.replace(what, by), it.content);
-  const page = new DOMParser().parseFromString(plain, "text/html");
+  const page = new DOMParser().parseFromString(untried(it.content), "text/html");
   for (const element of page.querySelectorAll(LEFT_OUT)) element.remove();
   for (const element of page.querySelectorAll("*")) {
     for (const { name, value } of [...element.attributes]) {
       const isPicture = name === "src" && /^data:image\//i.test(value.trim());
-      if (/^on|^style$|src|href|action|^background$|^ping$|^data$|^poster$/i.test(name) && !isPicture) element.removeAttribute(name);
+      if (/^on|^style$|^autofocus$|src|href|action|^background$|^ping$|^data$|^poster$/i.test(name) && !isPicture) element.removeAttribute(name);
     }
   }
   const text = new XMLSerializer().serializeToString(page);

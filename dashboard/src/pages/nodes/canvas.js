@@ -3,7 +3,7 @@
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched, busy } from "../../lib/fetching.js";
 import { count, sessionName } from "../../lib/format.js";
-import { rpc } from "../../lib/link.js";
+import { may, rpc } from "../../lib/link.js";
 import { live } from "../../lib/live.js";
 import { go, href, replaceQuery, route } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
@@ -20,8 +20,9 @@ const LISTED_MAX = 500;
 const sessions = new Fetched(askSessions);
 const list = new Fetched();
 const one = new Fetched();
-// How many artifacts a session has, by its id; `sure`: what somebody has to say yes to.
-const state = { counts: new Map(), sure: "", isBusy: false };
+// How many artifacts a session has, by its id; `picked`: the session that is shown where the address names none; `sure`: what somebody
+// has to say yes to.
+const state = { counts: new Map(), picked: "", sure: "", isBusy: false };
 
 async function askSessions() {
   const found = (await rpc("sessions.list", { includePersisted: true, limit: SESSIONS_MAX })).sessions;
@@ -29,24 +30,20 @@ async function askSessions() {
   return found;
 }
 
-// One after the other: it is a courtesy, and must not hold up anything.
+// One after the other: it is a courtesy, and must not hold up anything. The first that has something is picked, else the newest;
+// once, so that nothing else is under the pointer of who has emptied it.
 async function lookAt(some) {
-  for (const session of some) {
-    try {
-      const { total } = await rpc("canvas.list", { sessionId: session.id, limit: 1, includeContent: false });
-      state.counts.set(session.id, total);
-    } catch {
-      return;
+  try {
+    for (const { id } of some) {
+      const { total } = await rpc("canvas.list", { sessionId: id, limit: 1, includeContent: false });
+      state.counts.set(id, total);
+      if (total > 0) state.picked ||= id;
     }
+  } catch {
+    // The list of the one that is picked says why.
   }
+  state.picked ||= some[0]?.id ?? "";
   redraw();
-}
-
-// The one in the address; else one that has something; else the newest.
-export function canvasSession() {
-  if (route.arg) return route.arg;
-  const all = sessions.value ?? [];
-  return (all.find((it) => state.counts.get(it.id) > 0) ?? all[0])?.id ?? "";
 }
 
 async function askList(sessionId) {
@@ -63,7 +60,7 @@ export function leaveCanvas() {
   sessions.stale();
   list.stale();
   one.stale();
-  state.sure = "";
+  state.sure = state.picked = "";
 }
 
 function remove(sessionId, artifactId) {
@@ -80,6 +77,7 @@ function remove(sessionId, artifactId) {
 
 // A button that asks once more, in its place.
 function Sure({ what, word, question, onyes }) {
+  if (!may("chat")) return null;
   if (state.sure !== what) return Small(word, () => ((state.sure = what), redraw()));
   return h("span.card-actions", { role: "group", "aria-label": question }, h("span", question), Button({ kind: "danger", busy: state.isBusy, onclick: onyes, created: (button) => button.focus() }, ["Delete"]), Button({ onclick: () => ((state.sure = ""), redraw()) }, ["Keep"]));
 }
@@ -120,6 +118,7 @@ function Shown({ id, picked }) {
 }
 
 function Inside({ id }) {
+  if (!id && sessions.value.length) return h(Loading);
   if (!id) return h(Empty, { title: "There is no session yet" }, "A canvas belongs to a session.");
   list.want(id, () => askList(id));
   return Awaited(list, ({ sessionId, artifacts, total }) => {
@@ -136,7 +135,7 @@ function Inside({ id }) {
 export function Canvas() {
   if (live.can?.featureGates?.["ui.canvas"] === false) return h(Card, { title: "Canvas" }, h(Empty, { title: "The canvas is switched off" }, "It is on when ", h("code", "server.feature_gates"), " has ", h("code", '"ui.canvas" = true'), "."));
   sessions.want("sessions");
-  const id = canvasSession();
+  const id = route.arg || state.picked;
   const has = list.value?.sessionId === id && list.value.total > 0;
   const actions = [id ? [h(Picker, { id }), h("a", { href: href("chat", id) }, "Open the chat")] : null, has ? h(Sure, { what: "*", word: "Clear…", question: `Delete all ${list.value.total} artifacts of this session?`, onyes: () => remove(id) }) : null];
   return h(Card, { title: "Canvas", actions }, Awaited(sessions, () => h(Inside, { id })));

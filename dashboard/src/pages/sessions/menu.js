@@ -2,23 +2,31 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { sessionName } from "../../lib/format.js";
-import { rpc } from "../../lib/link.js";
+import { may, rpc } from "../../lib/link.js";
 import { go, href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { Button, copyText } from "../../ui/parts.js";
 import { deleteRows } from "./deleting.js";
 
 const TITLE_CHARS_MAX = 200;
-const WIDTH = 240;
+const EDGE_PX = 8;
 const FORMATS = [["html", "a page (HTML)"], ["md", "Markdown"], ["jsonl", "JSON Lines"]];
 
-// While it is open: { row, button, x, y, isRenaming, title }.
+// While it is open: { row, button, isRenaming, title }.
 const menu = {};
 
 export function openMenu(row, button, isRenaming) {
-  const box = button.getBoundingClientRect();
-  Object.assign(menu, { row, button, isRenaming: !!isRenaming, title: row.title ?? "", x: Math.max(8, Math.min(box.right, innerWidth - 8) - WIDTH), y: Math.max(8, Math.min(box.bottom + 4, innerHeight - 330)) });
+  Object.assign(menu, { row, button, isRenaming: !!isRenaming, title: row.title ?? "" });
   redraw();
+}
+
+// Under its button, as far as it fits into the window: how large it is is known when it is there.
+function place(box) {
+  box.showPopover?.();
+  const { right, bottom } = menu.button.getBoundingClientRect();
+  const put = (name, at, most) => box.style.setProperty(name, `${Math.max(EDGE_PX, Math.min(at, most - EDGE_PX))}px`);
+  put("left", right - box.offsetWidth, innerWidth - box.offsetWidth);
+  put("top", bottom + 4, innerHeight - box.offsetHeight);
 }
 
 export function closeMenu() {
@@ -59,11 +67,11 @@ function Actions({ row }) {
   const save = ([format, word]) => h("a.button", { key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
   return [
     h("a.button", { href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
-    Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
-    Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
+    may("chat") && Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
+    may("chat") && Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
     FORMATS.map(save),
     Button({ onclick: () => (copyText(row.id, "The id"), closeMenu()), key: "id" }, ["Copy its id"]),
-    Button({ kind: "danger", onclick: () => (deleteRows([row]), closeMenu()), key: "delete" }, ["Delete"]),
+    may("admin") && Button({ kind: "danger", onclick: () => (deleteRows([row]), closeMenu()), key: "delete" }, ["Delete"]),
   ];
 }
 
@@ -71,7 +79,7 @@ export function Menu() {
   const { row } = menu;
   if (!row) return null;
   const ontoggle = (event) => event.newState === "closed" && menu.row === row && closeMenu();
-  return h("div.sessions-menu", { popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
+  return h("div.sessions-menu", { popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, created: place },
     h("p.sessions-menu-name", { dir: "auto" }, sessionName(row)),
     menu.isRenaming ? h(Rename) : Actions({ row }),
   );

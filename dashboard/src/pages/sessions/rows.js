@@ -67,6 +67,8 @@ export async function refreshHead(isStill) {
   if (list.isLoading || !list.isAsked) return;
   const number = asked;
   const wanted = new Set(list.newer);
+  // That all of it is old is not settled by its head.
+  wanted.delete("");
   try {
     const answer = await ask(0, HEAD);
     if (number !== asked) return;
@@ -100,6 +102,8 @@ export function laneOf(row) {
 }
 
 export function dropRow(id) {
+  const { length } = list.rows;
   list.rows = list.rows.filter((row) => row.id !== id);
-  list.total = Math.max(0, list.total - 1);
+  list.newer.delete(id);
+  if (list.rows.length < length) list.total -= 1;
 }

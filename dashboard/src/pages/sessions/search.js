@@ -17,6 +17,15 @@ let asked = 0;
 /** One sign that is no letter of ASCII's can be a word. */
 const isEnough = (query) => query.length >= 2 || /[^\0-\x7f]/.test(query);
 
+// What was found may be old: the same words are looked for again.
+export function forgetHits() {
+  found.query = "";
+  found.hits = [];
+}
+
+// After a connection was lost.
+export const lookAgain = () => found.fault && goOn();
+
 export async function searchFor(query) {
   if (query === found.query) return;
   Object.assign(found, { query, hits: [], cursor: undefined, isComplete: false, fault: null });

@@ -9,6 +9,7 @@ import { Badge, Card, Loading } from "../../ui/parts.js";
 import { Awaited } from "../../ui/awaited.js";
 import { ChatLink, Small, column, numbers } from "../../ui/small.js";
 import { SortTable } from "../../ui/sorted.js";
+import { personOf } from "../chat/notices.js";
 import { costHint, tokensOf } from "./sums.js";
 
 const RUNS_MAX = 100;
@@ -33,7 +34,7 @@ function columnsOf(isOneDay, nameOf) {
     numbers("tools", "Tool calls", (run) => run.tools ?? 0),
     numbers("tokens", "Tokens", (run) => tokensOf(run.usage), (run) => h("span", { title: count(tokensOf(run.usage)) }, short(tokensOf(run.usage)))),
     numbers("cost", "Cost", (run) => run.usage.costUsd, (run) => h("span", { title: cost(run) }, money(run.usage.costUsd))),
-    column("by", "For", (run) => run.by, (run) => h("span", { dir: "auto" }, run.by ?? "–")),
+    column("by", "For", (run) => run.by, (run) => h("span", { dir: "auto", title: run.by }, personOf(run.by) || "–")),
   ];
 }
 

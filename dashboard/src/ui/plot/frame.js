@@ -14,7 +14,7 @@ export const UNHEARD = { "aria-hidden": "true" };
 // Plots whose state is remembered.
 const PLOTS_MAX = 60;
 const NARROW_PX = 480;
-export const MARGIN = { left: 52, right: 12, top: 14, bottom: 26 };
+export const MARGIN = { left: 52, right: 28, top: 14, bottom: 26 };
 
 // By the id of the plot: { width, at (which point has the keyboard), shown (which one is told), isOpen (the table), memo }
 const plots = new Map();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::clients::{WS, or_skip};
 use crate::peers_install::{node, npm, run, script};
+use crate::process::{Place, TOKEN};
 use crate::sdk::Stand;
 
 const PLAYWRIGHT: &str = "playwright-core@1.65.1";
@@ -13,7 +14,18 @@ const AXE: &str = "axe-core@4.14.0";
 /// All checks of one script together, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 const CONFIG: &str = "server:\n  nodes: {enabled: true, location: {enabled: true}}\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: [shell.exec]\n";
-const WORK_CONFIG: &str = "tools:\n  confirm: [shell.exec]\nmodels:\n  - {slug: mock/alpha, images: true, prices: {input: 3.0, output: 15.0}}\nbudget: {day: {usd: 20.0}}\n";
+/// The user's own file, which can be changed.
+const WORK_CONFIG: &str = r#"[server]
+token = "TOKEN"
+[tools]
+confirm = ["shell.exec"]
+[[models]]
+slug = "mock/alpha"
+images = true
+prices = { input = 3.0, output = 15.0 }
+[budget.day]
+usd = 20.0
+"#;
 /// Sixteen by sixteen, of one colour.
 const PICTURE: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGUlEQVR4nGM8YaPBQApgIkn1qIZRDUNKAwDJRQFM191z5AAAAABJRU5ErkJggg==";
@@ -47,7 +59,7 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 9);
+    browser_checks("shell.mjs", 16);
 }
 
 #[test]
@@ -57,7 +69,7 @@ fn its_conversations() {
 
 #[test]
 fn its_numbers() {
-    browser_checks("numbers.mjs", 10);
+    browser_checks("numbers.mjs", 15);
 }
 
 /// A model that sees pictures and costs something, tokens that may do little.
@@ -65,12 +77,13 @@ fn its_numbers() {
 fn what_people_do_with_it() {
     let checks = || {
         let mut command = browser_script("work.mjs")?;
-        let stand = Stand::with("mock/alpha", WORK_CONFIG);
+        let own_config = Some(WORK_CONFIG.replace("TOKEN", TOKEN));
+        let stand = Stand::at(Place { own_config, ..Place::with("") });
         command
             .env("PEER_READER", stand.token("reader", "read"))
             .env("PEER_TALKER", stand.token("talker", "read,chat"))
             .env("PEER_PICTURE", PICTURE);
-        stand.checks_within(&mut command, 11, PATIENCE)?;
+        stand.checks_within(&mut command, 12, PATIENCE)?;
         // Pasted, dropped, read by a tool: each one reached the model whole.
         let pictures = |chat: &serde_json::Value| chat.to_string().matches("data:image/png;base64,").count();
         let asked = stand.asked();

@@ -32,8 +32,12 @@ impl Stand {
     }
 
     pub(crate) fn with(model: &'static str, config: &str) -> Self {
+        Self::at(Place { model_name: model, ..Place::with(config) })
+    }
+
+    pub(crate) fn at(place: Place) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let place = Arc::new(Place { port, model_name: model, ..Place::with(config) });
+        let place = Arc::new(Place { port, ..place });
         let gateway = Mutex::new(Some(place.start()));
         let relay = Relay::start(port);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

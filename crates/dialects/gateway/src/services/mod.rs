@@ -121,7 +121,7 @@ pub static SERVICE_EVENTS: &[EventRow] = &[
     EventRow { name: "lane", doc: "How a lane stands now.", data: system::LaneRow::schema },
     EventRow {
         name: "session",
-        doc: "A session is in memory, or is not any more.",
+        doc: "A session is in memory, or is not any more, or was deleted.",
         data: sessions::SessionNews::schema,
     },
     EventRow { name: "ask", doc: "A question, of whatever session.", data: asks::AskRow::schema },

@@ -108,6 +108,8 @@ shape! { result
     SessionNews {
         "sessionId" session_id: String,
         "live" live: bool,
+        /// Only where it is true: it is gone for good, and no list has it any more.
+        "deleted" deleted: Option<bool>,
         "title" title: Option<Arc<str>>,
         "lastSeq" last_seq: Option<u64>,
         /// It is a sub-agent: for whose call it works.

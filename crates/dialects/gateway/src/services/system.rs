@@ -123,6 +123,8 @@ shape! { result
         "methods" methods: Vec<&'static str>,
         "events" events: Vec<&'static str>,
         "limits" limits: GatewayLimits,
+        /// What this connection may do: scopes of methods.
+        "scopes" scopes: Vec<&'static str>,
     }
 }
 
@@ -375,7 +377,10 @@ pub(crate) fn info_told(gateway: &Gateway, answer: GatewayAnswer) -> Result<Info
     })
 }
 
-pub(crate) fn capabilities_told(_: &Gateway, answer: GatewayAnswer) -> Result<CapabilitiesResult, GatewayRefusal> {
+pub(crate) fn capabilities_told(
+    gateway: &Gateway,
+    answer: GatewayAnswer,
+) -> Result<CapabilitiesResult, GatewayRefusal> {
     let ServiceAnswer::Gates(gates) = answer_of(answer)? else { return Err(GatewayRefusal::mixed_up()) };
     let object = |value: serde_json::Value| ObjectJson(vocab::Json::trusted(value.to_string()));
     let (node_id, role) = gates.node.map(|node| (node.id, node.role)).unzip();
@@ -395,6 +400,7 @@ pub(crate) fn capabilities_told(_: &Gateway, answer: GatewayAnswer) -> Result<Ca
         methods: METHODS.iter().map(|row| row.name).collect(),
         events: EVENTS.iter().chain(SERVICE_EVENTS).map(|row| row.name).collect(),
         limits: GatewayLimits::here(),
+        scopes: gateway.scopes().words(),
     })
 }
 

@@ -167,8 +167,21 @@ fn session_news(session: &SessionId, glance: &Glance, live: bool) -> SessionNews
     SessionNews {
         session_id: session.to_string(),
         live,
+        deleted: None,
         title: glance.title.clone().filter(|_| live),
         last_seq: live.then_some(glance.last_seq),
         parent: glance.child_of.as_ref().map(Into::into),
+    }
+}
+
+/// It is gone, whether it was in memory or not.
+pub(super) fn deleted_news(session: &SessionId) -> SessionNews {
+    SessionNews {
+        session_id: session.to_string(),
+        live: false,
+        deleted: Some(true),
+        title: None,
+        last_seq: None,
+        parent: None,
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dialect_gateway::Topic;
 use dialect_gateway::services::sessions::frontend_and_user;
 use telemetry::watch::{LogWatch, WatchedProvider, WatchedStore};
 use vocab::{Body, Durability, Entry, Fault, Provider, SessionId, Store, UserFrom};
 
+use super::board::deleted_news;
 use super::touched::TouchedSessions;
-use super::{GatewayCounts, lock};
+use super::{GatewayCounts, json, lock};
 
 impl GatewayCounts {
     /// The store that the engine is to write to.
@@ -63,6 +65,8 @@ impl LogWatch for GatewayCounts {
         lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);
         self.0.deletions.tell(session);
+        // In the place of nothing: what the engine still says of the session must not take its place.
+        self.0.news.tell(Topic::Sessions, None, "session", json(&deleted_news(session)));
     }
 
     fn released(&self, session: &SessionId) {

@@ -113,6 +113,7 @@ struct Tally {
     asks: Mutex<AskBook>,
     deletions: Deletions,
     numbers: GatewayNumbers,
+    news: Arc<NewsLog>,
 }
 
 /// The services of one process.
@@ -142,7 +143,7 @@ pub type LoginPort = Arc<dyn Fn(Secret) -> Result<(Arc<str>, Scopes), GatewayRef
 impl GatewayService {
     /// Must be called on a runtime: it watches the engine's sessions from now on.
     pub fn new(parts: ServiceParts, settings: ServiceSettings, counts: GatewayCounts) -> Self {
-        let news = Arc::new(NewsLog::default());
+        let news = counts.0.news.clone();
         let board = Board::watching(&parts.engine, news.clone(), counts.clone());
         let started_ms = parts.clock.now_ms();
         let services = Arc::new(SharedServices {

@@ -24,6 +24,7 @@ fn it_says_what_it_is_and_what_can_be_asked() {
         let methods = can["methods"].as_array().unwrap();
         assert_eq!(methods.len(), dialect_gateway::METHODS.len());
         assert!(can["events"].as_array().unwrap().contains(&json!("lane")));
+        assert_eq!(can["scopes"], json!(["read", "chat", "tools", "admin"]));
         assert_eq!(can["limits"]["maxFrameBytes"], 16 * 1024 * 1024);
         let document = play.result(at, "rpc.discover", json!({})).await;
         assert_eq!(document["methods"].as_array().unwrap().len(), methods.len());

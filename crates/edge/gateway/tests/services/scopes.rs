@@ -38,6 +38,8 @@ fn who_may_chat_cannot_say_yes_to_its_own_calls() {
     paused(async {
         let mut play = Play::new();
         let at = play.connect_as(AuthState::Known { scopes: Scopes::READ.and(Scopes::CHAT) });
+        let can = play.result(at, "system.capabilities", json!({})).await;
+        assert_eq!(can["scopes"], json!(["read", "chat"]), "a client need not try what it may not do");
         let yes = json!({"callId": "call_0", "decision": "allow"});
         assert_eq!(play.error(at, "agent.confirmTool", yes).await, (-5, "scope".into()));
         let asks = json!({"sessionId": "ws:a", "enabled": true});

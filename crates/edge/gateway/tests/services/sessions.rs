@@ -2,6 +2,8 @@
 
 //! Sessions listed and read.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::play::{Play, paused};
@@ -44,6 +46,29 @@ fn sessions_are_listed_by_their_newest_message_and_in_pages() {
         }
         for wrong in [json!({"limit": 0}), json!({"limit": 501}), json!({"offset": -1}), json!({"frontend": 3})] {
             assert_eq!(play.error(at, "sessions.list", wrong).await, (-2, "invalid_params".into()));
+        }
+    });
+}
+
+#[test]
+fn a_session_that_is_deleted_is_told_as_such_in_memory_or_not() {
+    paused(async {
+        let mut play = Play::new();
+        let (one, other, watcher) = (play.connect(), play.connect(), play.connect());
+        play.run(one, "ws:away", "say 1 words").await;
+        play.hang_up(one).await;
+        play.run(other, "ws:here", "say 1 words").await;
+        let lanes = play.result(other, "lanes.list", json!({})).await;
+        assert_eq!(lanes["lanes"][0]["sessionId"], "ws:here");
+        assert_eq!(lanes["total"], 1, "the other one is not in memory");
+        play.send(watcher, &json!({"id": 5, "method": "events.subscribe", "params": {"topics": ["sessions"]}})).await;
+        play.heard(watcher, Duration::from_millis(50)).await;
+        for session in ["ws:away", "ws:here"] {
+            play.result(other, "sessions.delete", json!({"sessionId": session})).await;
+            let heard = play.heard(watcher, Duration::from_millis(300)).await;
+            let gone: Vec<&Value> = heard.iter().filter(|it| it["data"]["deleted"] == true).collect();
+            assert_eq!(gone.len(), 1, "{heard:?}");
+            assert_eq!(gone[0]["data"], json!({"sessionId": session, "live": false, "deleted": true}));
         }
     });
 }
@@ -106,7 +131,7 @@ fn contexts_and_lanes_are_those_of_sessions_in_memory() {
             &json!({"id": 8, "method": "agent.send", "params": {"sessionId": "ws:b", "message": "say 1 words"}}),
         )
         .await;
-        play.heard(at, std::time::Duration::from_millis(300)).await;
+        play.heard(at, Duration::from_millis(300)).await;
         let lanes = play.result(other, "lanes.list", json!({})).await;
         let first = &lanes["lanes"][0];
         assert_eq!(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { runChecks, until } from '../runner.mjs';
-import { axe, breaches, client, close, live, open, person, token } from './world.mjs';
+import { axe, breaches, client, close, live, open, order, person, token } from './world.mjs';
 
 const PAGES = ['usage', 'usage?unit=usd', 'latency', 'latency?minutes=1440', 'context', 'nodes/numbers%3Acanvas', 'config'];
 const other = client();
@@ -68,6 +68,8 @@ const checks = {
     await until(async () => page.url().includes('minutes=1440'), 'the address');
     await page.getByRole('region', { name: 'Latency by model' }).waitFor();
     assert.ok((await page.locator('.plot-hit').count()) <= 3 * 300, 'at most 300 points in each plot');
+    const over = await page.locator('.plot-svg text').evaluateAll((all) => all.filter((it) => it.getBoundingClientRect().right > it.closest('.plot-svg').getBoundingClientRect().right).map((it) => it.textContent));
+    assert.deepEqual(over, [], 'names beyond the edge');
   },
   async 'a companion comes and goes by itself'() {
     const phone = client();
@@ -103,6 +105,64 @@ const checks = {
     await page.getByRole('button', { name: 'Keep' }).click();
     assert.equal((await other.canvas.list({ sessionId })).total, 2, 'nobody was sure');
   },
+  async 'a canvas that was emptied stays where it is'() {
+    for (const sessionId of ['numbers:one', 'numbers:two']) {
+      await other.sessions.create({ sessionId });
+      await other.send('say x', { sessionId }).result;
+      await other.canvas.put({ sessionId, artifactId: 'a', type: 'text', content: sessionId });
+    }
+    await go('now');
+    await go('nodes');
+    await page.getByRole('button', { name: 'Clear…' }).click();
+    const shown = await page.getByRole('combobox', { name: 'Session' }).inputValue();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('Nothing is on this canvas').waitFor();
+    assert.equal(await page.getByRole('combobox', { name: 'Session' }).inputValue(), shown);
+    assert.equal(await page.getByRole('button', { name: 'Clear…' }).count(), 0);
+    // Who comes back looks for one that has something.
+    await go('now');
+    await go('nodes');
+    await page.getByRole('button', { name: 'Clear…' }).waitFor();
+    assert.notEqual(await page.getByRole('combobox', { name: 'Session' }).inputValue(), shown);
+  },
+  async 'a clock that is ahead counts nothing wrong'() {
+    const ahead = await person();
+    await ahead.addInitScript((ms) => {
+      const now = Date.now;
+      Date.now = () => now() + ms;
+    }, 360_000);
+    const phone = client();
+    await phone.node.register({ nodeId: 'ahead', role: 'companion', protocolVersion: 1, capabilities: [] });
+    const there = await open(ahead, '#/access');
+    await there.getByRole('button', { name: 'Make a code' }).click();
+    await there.getByText(/good for [45] min/).waitFor();
+    await there.evaluate(() => void (location.hash = '#/nodes'));
+    await there.locator('.node').getByText('here', { exact: true }).waitFor();
+    assert.match(await there.locator('.node').innerText(), /Last heard\s+(?:just now|\d+ s ago)/);
+    phone.close();
+    await ahead.close();
+  },
+  async 'who stands on a frame of the console stays there'() {
+    await go('console');
+    const head = page.locator('.frame-head').nth(2);
+    await head.focus();
+    const focusedFrame = () => page.evaluate(() => document.activeElement.innerText);
+    const stands = await focusedFrame();
+    const before = await page.locator('.frame-head').count();
+    await other.send('say x', { sessionId: 'numbers:used' }).result;
+    await until(async () => (await page.locator('.frame-head').count()) > before, 'another frame');
+    assert.equal(await focusedFrame(), stands);
+  },
+  async 'words that are looked for again are found anew'() {
+    await other.send('say "a quick brown fox"', { sessionId: 'numbers:fox' }).result;
+    await go('sessions?q=brown fox&in=text');
+    const found = (sessionId) => page.locator('.hit', { hasText: sessionId }).first().waitFor();
+    await found('numbers:fox');
+    await go('now');
+    await other.send('say "another brown fox"', { sessionId: 'numbers:foxes' }).result;
+    await go('sessions?q=brown fox&in=text');
+    await found('numbers:foxes');
+  },
   async 'settings are found, and no secret is among them'() {
     await go('config');
     await page.getByText('server.token').first().waitFor();
@@ -113,6 +173,18 @@ const checks = {
     await page.getByRole('searchbox').fill('');
     await page.getByRole('button', { name: /^Read again/ }).click();
     await page.getByText(/Nothing (has|would) change/).first().waitFor();
+    // Its file is YAML: that is said once, and nothing is offered that would be refused.
+    await page.getByText(/Nothing can be changed from here: .* no TOML/).waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Change/ }).count(), 0);
+  },
+  async 'settings are those of the gateway that is there'() {
+    const told = [];
+    page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => told.push(String(payload))));
+    await order('stop');
+    await page.locator('#link-state', { hasText: 'offline' }).waitFor();
+    await order('start');
+    await live(page);
+    await until(async () => told.some((it) => it.includes('"config.get"')), 'they are read again');
   },
   async 'all of it can be read by everybody, on a desk and on a phone'() {
     for (const [width, colorScheme] of [[1280, 'light'], [360, 'dark'], [1280, 'dark'], [360, 'light']]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { runChecks, until } from '../runner.mjs';
-import { axe, base, breaches, client, close, live, open, person, sleep } from './world.mjs';
+import { axe, base, breaches, client, close, live, open, order, person, sleep } from './world.mjs';
 
 const { PEER_READER: reader, PEER_TALKER: talker, PEER_PICTURE: picture } = process.env;
 const PAGES = ['now', 'chat', 'sessions', 'usage', 'context', 'latency', 'nodes', 'access', 'config', 'console'];
@@ -195,7 +195,14 @@ const checks = {
       await page.locator(`.page-${name} h1`).first().waitFor();
       await until(async () => !(await page.locator('main').innerText()).includes('Loading…'), name);
       assert.equal(await page.getByText('could not be shown').count(), 0, name);
+      assert.deepEqual(await page.locator('main').getByRole('button', { name: /^(?:Change|Compact|Clear…|Read again)/ }).allInnerTexts(), [], name);
     }
+    await page.evaluate(() => void (location.hash = '#/sessions'));
+    await page.getByRole('button', { name: /^More for/ }).first().click();
+    const menu = page.locator('.sessions-menu');
+    await menu.getByText('Copy its id').waitFor();
+    assert.equal(await menu.getByRole('button', { name: /Delete|Rename|Copy as/ }).count(), 0);
+    await page.keyboard.press('Escape');
     await page.evaluate(() => void (location.hash = '#/chat/work%3Aread'));
     await page.getByRole('article', { name: 'Answer' }).getByText('for readers').waitFor();
     await page.getByText('it lacks the scope chat').waitFor();
@@ -217,6 +224,24 @@ const checks = {
     await deny('work:talk');
     await run.result;
     await of.close();
+  },
+  async 'a setting is changed after it was seen what that does, and what waits for a restart holds after one'() {
+    const page = await open(context, '#/config?find=stall_timeout');
+    await live(page);
+    const line = page.locator('.config-line', { hasText: 'agent.stall_timeout_s' });
+    await line.getByRole('button', { name: /^Change/ }).click();
+    await line.getByRole('spinbutton').fill('700');
+    await line.getByRole('button', { name: 'See what would change' }).click();
+    await line.getByRole('button', { name: 'Save and reload' }).click();
+    await line.getByText('waits for a restart').waitFor();
+    await order('stop');
+    await page.locator('#link-state', { hasText: 'offline' }).waitFor();
+    await order('start');
+    await live(page);
+    await line.getByText('waits for a restart').waitFor({ state: 'detached' });
+    await line.getByText('700', { exact: true }).waitFor();
+    assert.equal(await page.getByText('Nothing can be changed').count(), 0);
+    await page.close();
   },
   async 'long names and those from right to left break nothing'() {
     const sessionId = 'work:names';

@@ -111,6 +111,11 @@ const checks = {
   },
   async 'no canvas runs it'() {
     for (let number = 0; number < CORPUS.length; number += 6) await look(page, `#/nodes/xss:${number}`);
+    for (let number = 0; number < CORPUS.length; number += 1) {
+      await page.goto(`${base}/#/nodes/xss:${number}?artifact=html`);
+      await page.locator('.canvas-one', { has: page.locator('iframe.canvas-frame') }).waitFor();
+      assert.deepEqual(await intruders(page), [], `the frame of ${number}`);
+    }
   },
   async 'an address from outside is searched for, not run'() {
     for (const text of CORPUS.slice(0, 6)) await look(page, `#/chat/${encodeURIComponent(text)}`, 200);
