@@ -40,6 +40,7 @@ const checks = {
     const rows = card.getByRole('list', { name: 'What the sub-agent does' });
     await rows.locator('details.tool', { hasText: 'List' }).waitFor();
     await rows.getByText('around.').last().waitFor();
+    assert.equal(await rows.locator('.said-user strong').innerText(), 'Task', 'nobody here has said it');
     assert.deepEqual(await axe(page), []);
     await page.setViewportSize({ width: 360, height: 740 });
     assert.ok((await wide(page)) <= 360, 'nested cards fit a phone');
@@ -203,6 +204,7 @@ const checks = {
     // What is said while it looks on arrives too.
     await other.send('say "and more"', { sessionId: 'work:read' }).result;
     await page.getByRole('article', { name: 'Answer' }).getByText('and more').waitFor();
+    await until(() => page.evaluate(() => (localStorage['tillerman.read'] ?? '').includes('work:read')), 'how far it was read');
     await of.close();
   },
   async 'a token that may chat talks, and is told that it cannot answer'() {
