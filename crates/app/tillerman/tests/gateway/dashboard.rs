@@ -47,12 +47,12 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 9);
+    browser_checks("shell.mjs", 11);
 }
 
 #[test]
 fn its_conversations() {
-    browser_checks("chat.mjs", 13);
+    browser_checks("chat.mjs", 18);
 }
 
 #[test]
