@@ -74,6 +74,16 @@ test("what was taken back is in the composer, or beside what is written there", 
   Object.assign(writingOf("back"), { text: "" });
 });
 
+test("what failed or came back keeps nobody from sending, and is bounded", () => {
+  writingOf("many").text = "busy";
+  for (let at = 0; at < 300; at += 1) giveBackText("many", `back ${at}`);
+  assert.deepEqual([outboxOf("many").length, outboxOf("many")[0].text, stored().length], [200, "back 100", 200]);
+  for (let at = 0; at < 50; at += 1) send("many", `out ${at}`, [], never);
+  assert.throws(() => send("many", "one more", [], never), /Too many messages are on their way/);
+  for (const item of outboxOf("many")) drop(item);
+  writingOf("many").text = "";
+});
+
 test("drafts are kept whole or not at all, and whoever leaves is told which", () => {
   followOthers();
   const it = writingOf("long");

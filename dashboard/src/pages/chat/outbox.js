@@ -9,7 +9,9 @@ import { forget, namesUnder, onRemembered, remember, remembered } from "../../li
 import { writeBehind, writingOf } from "./memory.js";
 
 const UNDER = "outbox.";
-const ITEMS_MAX = 50;
+// On their way at a time, and all of them with those that failed or came back: beyond that the oldest of these goes.
+const OUT_MAX = 50;
+const ITEMS_MAX = 200;
 // Characters of one that is kept over a reload: browsers keep five million of everything, and drafts want some.
 const KEPT_CHARS_MAX = 3_000_000;
 // The gateway knows a key for a day. What waited in a lane before that is the gateway's alone.
@@ -65,8 +67,11 @@ function hold(key, begin) {
   else run();
 }
 
+const isOut = ({ state }) => state === "sending" || state === "waiting";
+
 // Another tab hears of it with the first keeping: the lock has to be ours by then.
 function add(item) {
+  if (items.length >= ITEMS_MAX) drop(items.find((it) => !isOut(it)));
   items.push(item);
   hold(item.key, () => {
     if (!items.includes(item)) return undefined;
@@ -97,7 +102,7 @@ function want(key) {
 
 // `ready`: what it waits for, but not for long.
 export function send(sessionId, text, attachments, ready) {
-  if (items.length >= ITEMS_MAX) throw new Error("Too many messages are on their way. Wait for the gateway, or take some back.");
+  if (items.filter(isOut).length >= OUT_MAX) throw new Error("Too many messages are on their way. Wait for the gateway, or take some back.");
   const item = add({ key: freshName(), sessionId, text, attachments, at: Date.now(), state: "sending", why: "", isKept: true });
   out.add(item);
   const late = new Promise((later) => setTimeout(later, READY_MS));
@@ -214,5 +219,5 @@ export function startOutbox() {
 let isResumed = false;
 function resume() {
   isResumed = true;
-  for (const item of items) if ((item.state === "sending" || item.state === "waiting") && !out.has(item)) submit(item);
+  for (const item of items) if (isOut(item) && !out.has(item)) submit(item);
 }
