@@ -52,3 +52,14 @@ test("what is stuck is first, then what asks, runs, waits; the idle ones are las
   assert.equal(rows[0].state, "stalled");
   assert.equal(rows[1].state, "asking", "a question waits as long as it likes");
 });
+
+test("a session that asks and is not in memory has a row", () => {
+  const now = Date.now();
+  live.lanes = new Map([["here", { sessionId: "here", state: "asking", depth: 0, movedAt: now, runId: "1", since: now }]]);
+  const ask = (askId, sessionId) => [askId, { askId, sessionId, title: `Title of ${sessionId}`, cwd: "/srv", tool: "shell.exec", openedAt: now - 5000 }];
+  live.asks = new Map([ask("1", "here"), ask("2", "away"), ask("3", "away")]);
+  const rows = allStanding();
+  assert.deepEqual(rows.map((row) => [row.lane.sessionId, row.state, row.asks.length]), [["away", "asking", 2], ["here", "asking", 1]]);
+  assert.equal(rows[0].lane.title, "Title of away");
+  live.asks = new Map();
+});

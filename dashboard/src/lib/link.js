@@ -7,9 +7,10 @@ import { redraw } from "./dom.js";
 // Frames that the console can look back at, and the characters kept of each.
 const FRAMES_MAX = 500;
 const FRAME_CHARS_MAX = 8000;
-// How often the gateway is asked whether it is there, and after how long without an answer we are behind.
-const BEAT_MS = 10_000;
+// How often the gateway is asked whether it is there while somebody looks, and after how long without an answer we are behind.
+const BEAT_MS = 3_000;
 const BEHIND_MS = 3_000;
+const BEAT_TIMEOUT_MS = 10_000;
 
 export const link = {
   // "login" (somebody has to say who they are) | "connecting" | "live" | "behind" | "offline"
@@ -99,21 +100,24 @@ export async function rpc(method, params, options) {
   }
 }
 
+let isBeating = false;
 async function beat() {
-  if (gateway.state !== "open") return;
+  if (gateway.state !== "open" || isBeating || document.hidden) return;
+  isBeating = true;
   const began = Date.now();
   const late = setTimeout(() => {
     if (link.state === "live") link.state = "behind";
     redraw();
   }, BEHIND_MS);
   try {
-    await rpc("system.info", {}, { timeoutMs: BEAT_MS });
+    await rpc("system.info", {}, { timeoutMs: BEAT_TIMEOUT_MS });
     link.tripMs = Date.now() - began;
     if (link.state === "behind") link.state = "live";
   } catch {
     // The connection says so itself.
   } finally {
     clearTimeout(late);
+    isBeating = false;
     redraw();
   }
 }

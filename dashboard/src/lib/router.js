@@ -21,8 +21,11 @@ export function href(page, arg, query) {
   return `#/${page}${arg ? `/${encodeURIComponent(arg)}` : ""}${shown ? `?${shown}` : ""}`;
 }
 
+// At once: the browser tells of it later, and what is drawn until then would be the place before.
 export function go(page, arg, query) {
   location.hash = href(page, arg, query);
+  read();
+  redraw();
 }
 
 // The same place with another query, without a step for the back button.

@@ -11,10 +11,10 @@ import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
 import { Missing, closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
-import { Head, titleOf } from "./chat/head.js";
+import { Head, copyOf, titleOf } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
-import { draftOf, keepDraft, keepRead, onDrafts, readOf } from "./chat/memory.js";
-import { onCommand, send, startOutbox } from "./chat/outbox.js";
+import { followOthers, keepRead, keepWriting, readOf, writingOf } from "./chat/memory.js";
+import { isAnyUnkept, onCommand, send, startOutbox } from "./chat/outbox.js";
 import { Making, Recent, Side, startMaking } from "./chat/recent.js";
 import { guessPx, Row } from "./chat/rows.js";
 import { OnTheWay, QueueChips } from "./chat/waiting.js";
@@ -30,19 +30,15 @@ const SAID = { complete: "The answer is complete.", error: "The run has failed."
 // Null where no session is named.
 let chat = null;
 let commands = null;
-// Images of a message that is edited, on their way into the copy.
-let carried = null;
 let ticking = 0;
 
 class Chat {
   list = new ListState();
-  composer = { text: "", attachments: [] };
-  savedText = "";
   unreadKey;
   markedKey;
   // The entry that a link names, until it is found.
   wanted;
-  // Up to where the reader was at the end.
+  // Up to where somebody has seen the end.
   seenSeq = 0;
   // For ears: how the last run ended.
   said = "";
@@ -52,8 +48,7 @@ class Chat {
     this.sessionId = sessionId;
     this.wanted = this.linked = at;
     this.readSeq = readOf(sessionId)?.seq;
-    this.composer.text = this.savedText = draftOf(sessionId);
-    if (carried?.sessionId === sessionId) this.composer.attachments = carried.attachments;
+    this.composer = writingOf(sessionId);
     if (!sessionId) return;
     this.conversation = new Conversation(sessionId, at);
     this.conversation.onNews = (event) => hear(this, event);
@@ -71,19 +66,15 @@ let saving;
 function saveSoon() {
   saving ??= setTimeout(() => {
     saving = undefined;
-    flushDraft();
+    keepWriting();
     const { conversation, list } = chat ?? {};
     const { lastSeq, lastAt } = conversation?.transcript ?? {};
     if (lastSeq && list.isStuck && conversation.isAtEnd && document.visibilityState === "visible") keepRead(chat.sessionId, lastSeq, lastAt ?? Date.now());
   }, SAVE_MS);
 }
 
-function flushDraft() {
-  if (chat && chat.composer.text !== chat.savedText) keepDraft(chat.sessionId, (chat.savedText = chat.composer.text));
-}
-
 function close() {
-  flushDraft();
+  keepWriting();
   chat?.conversation?.close();
   closeChildren();
   chat = null;
@@ -98,13 +89,15 @@ function start() {
     chat.conversation.transcript.addLocal({ kind: "command", command: text.trim(), text: result.content, ok: result.command.ok });
     redraw();
   });
-  // Another tab has written: what nobody types at here follows.
-  onDrafts(() => {
-    if (!chat || document.hasFocus()) return;
-    chat.composer.text = chat.savedText = draftOf(chat.sessionId);
+  followOthers();
+  // The browser asks whether to leave where something is in this page alone.
+  addEventListener("beforeunload", (event) => (!keepWriting() || isAnyUnkept()) && event.preventDefault());
+  // Whoever was away begins where they stopped to read.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden || !chat?.seenSeq) return;
+    chat.readSeq = chat.seenSeq;
     redraw();
   });
-  addEventListener("beforeunload", flushDraft);
 }
 start();
 
@@ -125,13 +118,13 @@ function submit({ text, attachments }) {
   const { conversation } = shown;
   if (!conversation.isAtEnd && !conversation.isLoading) toEnd();
   try {
-    send(sessionId, text, attachments, conversation.ready());
+    send(sessionId, text, attachments, conversation.ready(text));
   } catch (why) {
     if (shown !== written) conversation.close();
     return toast(why.message);
   }
   Object.assign(written.composer, { text: "", attachments: [] });
-  flushDraft();
+  keepWriting();
   if (shown !== written) {
     close();
     begin(shown);
@@ -152,10 +145,10 @@ function stop() {
 // A copy of the conversation up to a message, with its text to be changed.
 function edit(row) {
   return act("It could not be copied", async () => {
-    const copy = await rpc("sessions.fork", { sessionId: chat.sessionId, atSeq: row.seq });
-    keepDraft(copy.sessionId, row.text);
-    carried = { sessionId: copy.sessionId, attachments: row.attachments.map((it) => ({ filename: "image", bytes: Math.floor((it.data.length * 3) / 4), ...it })) };
-    go("chat", copy.sessionId);
+    const copy = await copyOf(chat.sessionId, row.seq);
+    const attachments = row.attachments.map((it) => ({ filename: "image", bytes: Math.floor((it.data.length * 3) / 4), ...it }));
+    Object.assign(writingOf(copy), { text: row.text, attachments });
+    go("chat", copy);
     return "This is a copy up to that message. Change it and send it.";
   });
 }
@@ -179,7 +172,9 @@ function find() {
     setTimeout(() => ((chat.markedKey = null), redraw()), MARK_MS);
   } else if (chat.readSeq !== undefined) {
     const at = rows.findIndex((it) => it.seq > chat.readSeq && it.kind !== "notice" && it.kind !== "run");
-    if (at > 0) list.target = chat.unreadKey = rows[at].key;
+    if (at > 0) chat.unreadKey = rows[at].key;
+    // Who reads further up is left there.
+    if (at > 0 && list.isStuck) list.target = chat.unreadKey;
   }
   chat.readSeq = undefined;
 }
@@ -206,7 +201,7 @@ function watchReader() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
   if (!list.isStuck || !conversation.isAtEnd) return;
-  chat.seenSeq = transcript.lastSeq;
+  if (!document.hidden) chat.seenSeq = transcript.lastSeq;
   conversation.tidy();
 }
 
@@ -216,7 +211,7 @@ function Rows() {
   const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: !link.lacks.has("chat") && edit, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? Loading() : conversation.pageFault && ErrorNote({ why: conversation.pageFault, again: () => conversation.again() });
-  const foot = conversation.isAtEnd ? OnTheWay(conversation, link.state === "live" || link.state === "behind") : Loading();
+  const foot = conversation.isAtEnd ? OnTheWay(conversation) : Loading();
   return div(
     "rows-box",
     RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, pages: conversation, head, foot }),
@@ -235,13 +230,18 @@ function Middle() {
   return Rows();
 }
 
+// Where the focus went with what was there before. A finger would get a keyboard that it did not ask for.
+function takeFocus(element) {
+  if (document.activeElement === document.body && matchMedia("(pointer: fine)").matches) element.focus();
+}
+
 function Writing() {
   if (link.lacks.has("chat")) return p("dim", "Your token may read, and not write: it lacks the scope chat.");
   const { conversation } = chat;
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
-  saveSoon();
-  return Composer({ state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
+  const more = lane?.depth ? { stop: "Stop all", stopHint: "Stops the run and takes back what waits" } : {};
+  return Composer({ state: chat.composer, onsend: submit, onstop: stop, ...more, created: takeFocus, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
 }
 
 export const chatPage = {
@@ -252,6 +252,7 @@ export const chatPage = {
   view() {
     if (!live.can) return Loading();
     arrive();
+    saveSoon();
     if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
     return div(
       { class: "chat", key: chat.sessionId },

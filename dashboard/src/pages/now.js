@@ -96,8 +96,8 @@ export const nowPage = {
   title: "Now",
   arrive,
   view() {
-    forgetGone(live.lanes);
     const rows = allStanding();
+    forgetGone(rows);
     const work = rows.filter((row) => row.state !== "idle");
     return h("div",
       h("header.page-head", h("h1", "Now"), live.asks.size === 0 ? NotifyButton() : null),

@@ -117,7 +117,7 @@ function matching(state, commands) {
   return viewOf(state).isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
 }
 
-function Writing(state, found, commands, placeholder, send) {
+function Writing(state, found, { commands, placeholder, label, created }, send) {
   const view = viewOf(state);
   const isList = found.length > 0;
   const onkeydown = (event) => {
@@ -139,9 +139,9 @@ function Writing(state, found, commands, placeholder, send) {
     attach(state, [...files]);
   };
   return h("textarea", {
-    id: view.id, key: "text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
+    id: view.id, key: "text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": label, enterkeyhint: "send", autocomplete: "off",
     "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList && `${view.id}-list`, "aria-activedescendant": isList && `${view.id}-${view.chosen}`, "aria-describedby": `${view.id}-words`,
-    oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
+    oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: (element) => (grow(state)(element), created?.(element)), updated: grow(state),
   });
 }
 
@@ -171,8 +171,9 @@ function dropping(state) {
   return { ondragenter: over(true), ondragover: over(true), ondragleave: over(false), ondrop };
 }
 
-// `onsend({ text, attachments })` is called with what may be sent.
-export function Composer({ state, onsend, onstop, isRunning, commands = [], placeholder = "Message" }) {
+// `onsend({ text, attachments })` is called with what may be sent. `stop`: the word that stops what runs, `stopHint` what that does.
+// `created(element)` is called with the text area.
+export function Composer({ state, onsend, onstop, stop = "Stop", stopHint, isRunning, commands = [], placeholder = "Message", label = "Message", created }) {
   const view = viewOf(state);
   const found = matching(state, commands);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
@@ -193,11 +194,11 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
     isList && Commands(state, found),
     Chips(state),
-    Writing(state, found, commands, placeholder, send),
+    Writing(state, found, { commands, placeholder, label, created }, send),
     div({ class: "composer-foot", key: "foot" },
       h("label.button.button-small.composer-file", { key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
       Words(state, commands, fault),
-      isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
+      isRunning && Button({ kind: "danger", key: "stop", onclick: onstop, title: stopHint }, stop),
       Button({ kind: "main", key: "send", onclick: send, disabled: fault, title: fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),
     ),
     p({ class: "unseen", key: "said", role: "status" }, // A reader of screens does not see a list appear.

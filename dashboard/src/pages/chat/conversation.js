@@ -4,6 +4,7 @@
 import { redraw } from "../../lib/dom.js";
 import { gateway, rpc } from "../../lib/link.js";
 import { onNews } from "../../lib/live.js";
+import { cut } from "../../ui/plain.js";
 import { Children } from "./children.js";
 import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
@@ -17,6 +18,12 @@ const ROWS_MAX = 40_000;
 const CHARS_MAX = 64 * 1024 * 1024;
 // Behind every entry that there is.
 const THE_END = Number.MAX_SAFE_INTEGER;
+
+// Characters of a message that become the title of what begins with it.
+const TITLE_CHARS = 60;
+
+// A command is no name.
+const nameOf = (text = "") => (text.startsWith("/") ? "" : cut(text.trim().split("\n", 1)[0], TITLE_CHARS));
 
 export class Conversation {
   sessionId;
@@ -83,23 +90,26 @@ export class Conversation {
     this.#watch?.close();
   }
 
-  // It is not there: it begins with the first message, of this page or of anybody.
+  // It is not there, or not any more: it begins with the first message, of this page or of anybody.
   #begin() {
     this.isNew = this.isWhole = this.isAtEnd = true;
+    this.#made = null;
     this.#unhook();
-    this.#unhook = onNews("session", ({ sessionId }) => sessionId === this.sessionId && this.open());
+    this.#unhook = onNews("session", ({ sessionId, live }) => live && sessionId === this.sessionId && this.open());
   }
   // Resolves when what happens next is heard here: who comes in the middle of a reply is told it only when it is whole. Makes the
-  // session where it is not there yet.
-  async ready() {
+  // session where it is not there yet; `text` is what is to be said in it first.
+  async ready(text) {
     await this.#opened;
-    if (this.isNew && !this.#isClosed) await (this.#made ??= this.#make());
+    if (this.isNew && !this.#isClosed) await (this.#made ??= this.#make(text));
     await this.#watch?.ready;
   }
-  async #make() {
+  async #make(text) {
     this.#unhook();
-    await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
-    this.isNew = false;
+    const title = nameOf(text);
+    await rpc("sessions.create", { sessionId: this.sessionId, ...(title ? { title } : {}) }, { timeoutMs: 0 });
+    // One that was deleted has left its rows here.
+    Object.assign(this, { transcript: new Transcript(), fault: null, isNew: false });
     this.#follow();
   }
 
@@ -152,7 +162,10 @@ export class Conversation {
         if (this.#watch !== watch) return;
         this.#hear(event);
       }
-      if (this.#watch === watch && !this.#isClosed) this.fault = new Error("This session was deleted.");
+      if (this.#watch === watch && !this.#isClosed) {
+        this.#begin();
+        this.fault = new Error("This session was deleted. A message begins it anew.");
+      }
     } catch (why) {
       if (this.#watch !== watch || this.#isClosed) return;
       if (isUnasked(why)) return this.#follow();

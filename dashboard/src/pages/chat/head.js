@@ -140,10 +140,17 @@ function Place(conversation) {
   return cwd && Fact("In", { title: cwd }, span({ class: "model", dir: "ltr" }, cwd));
 }
 
+// A copy, up to an entry or whole, that is called as what it was made of. Gives its id.
+export async function copyOf(original, atSeq) {
+  const { sessionId } = await rpc("sessions.fork", { sessionId: original, ...(atSeq ? { atSeq } : {}) });
+  const title = titleOf(original);
+  if (title) await rpc("sessions.patch", { sessionId, title });
+  return sessionId;
+}
+
 function fork(sessionId) {
   act("It could not be copied", async () => {
-    const copy = await rpc("sessions.fork", { sessionId });
-    go("chat", copy.sessionId);
+    go("chat", await copyOf(sessionId));
     return "This is a copy of the conversation.";
   });
 }

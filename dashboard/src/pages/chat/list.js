@@ -16,6 +16,7 @@ const DRAWN_MAX = 120;
 
 export class ListState {
   isStuck = true;
+  isGripped = false;
   top = 0;
   height = 700;
   width = 0;
@@ -87,7 +88,7 @@ export function RowList({ state, rows, draw, guess, pages, head, foot }) {
   const below = state.offsets[rows.length] - state.offsets[state.last];
   const settle = (element) => settled(state, element, pages);
   return div(
-    { class: "rows-view", tabindex: "0", role: "region", "aria-label": "Conversation", created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, pages), onwheel: (event) => event.deltaY < 0 && loosen(state) },
+    { class: "rows-view", tabindex: "0", role: "region", "aria-label": "Conversation", created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, pages), onwheel: (event) => event.deltaY < 0 && loosen(state), onclick: (event) => grip(state, event) },
     div(null, head),
     div({ style: { height: `${above}px` } }),
     div({ role: "list" }, drawn),
@@ -114,6 +115,20 @@ function loosen(state) {
   if (state.element?.scrollHeight > state.element?.clientHeight) state.isStuck = false;
 }
 
+// Somebody opens or closes something in a row: it stays under their hand, at the end too.
+function grip(state, { target, currentTarget }) {
+  if (!target.closest("summary, button")) return;
+  const list = [...rowsIn(currentTarget)];
+  const found = list.findIndex((it) => it.contains(target));
+  const at = found < 0 ? list.length - 1 : found;
+  const row = state.rows[state.first + at];
+  if (!row) return;
+  state.anchor = { key: row.key, dy: boxOf(list[at]).top - boxOf(currentTarget).top };
+  state.isStuck = false;
+  state.isGripped = true;
+  redraw();
+}
+
 // Behind each drawing, before it is seen: what the rows really take, and the place that is to be kept.
 function settled(state, element, pages) {
   state.element = element;
@@ -138,6 +153,8 @@ function settled(state, element, pages) {
   const wanted = state.isStuck ? element.scrollHeight - element.clientHeight : placeInDocument(state, element, box);
   if (Math.abs(wanted - element.scrollTop) >= 1) element.scrollTop = wanted;
   state.top = element.scrollTop - element.children[0].offsetHeight;
+  if (state.isGripped) state.isStuck = belowIn(element) <= END_PX;
+  state.isGripped = false;
   if (isMoved && !isCovered(state)) redraw();
   askForMore(element, pages);
 }

@@ -1,7 +1,6 @@
 // What happened beside what was said, in a sentence.
 
 import { duration, short } from "../../lib/format.js";
-import { cut } from "../../ui/plain.js";
 
 const SETTINGS = { model: "The model", mode: "The permission mode", thinking: "How much the model thinks", queue: "How the lane takes messages", elevation: "Whether questions are asked" };
 const DECISIONS = { allow: "Allowed", allow_session: "Allowed for this session", deny: "Denied", answered: "Answered", withdrawn: "Withdrawn" };
@@ -16,7 +15,6 @@ const WHYS = {
   deleted: "the session was deleted",
   restarted: "it waited when the gateway ended",
 };
-const SHOWN_CHARS = 160;
 
 // Who it was: nothing where nobody in particular has come in.
 export function personOf(by) {
@@ -40,7 +38,7 @@ const NOTICES = {
   compacted: (row) => say(`Older messages were summarised: ${short(row.tokensBefore)} tokens became ${short(row.tokensAfter)}.`),
   setting: (row) => say(`${SETTINGS[row.name] ?? `A setting (${row.name})`} was changed.`),
   answered: (row) => (row.decision === "deny" ? warn : say)(`${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}`),
-  settled: (row) => warn(`A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, row.text && cut(row.text, SHOWN_CHARS)),
+  settled: (row) => warn(`A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, row.text),
   taken: (row) => say(`${row.count} waiting messages became one turn.`),
   shell_done: (row) => (row.exitCode ? warn : say)(`Run by hand, ended with ${row.exitCode ?? "a signal"}:`, row.command),
   call: (row) => say(`${row.tool} was called by hand.`),

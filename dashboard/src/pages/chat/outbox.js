@@ -1,20 +1,29 @@
-// Messages on their way: each has a key by which the gateway knows it again, and is kept in the browser until the gateway has it. So
-// a message that was sent into a dead connection, or before a reload, arrives, and arrives once.
+// Messages on their way: each has a key by which the gateway knows it again, and is kept in the browser until a run has it. So a
+// message that was sent into a dead connection, or before a reload, arrives, and arrives once. Each is kept under a name of its own,
+// so that no tab writes over another one's; a tab holds the lock of what it sends, and what a closed one leaves another takes over.
 
 import { redraw } from "../../lib/dom.js";
 import { freshName } from "../../../../sdk/typescript/dist/socket.js";
-import { gateway, lacks, onConnected } from "../../lib/link.js";
-import { remember, remembered } from "../../lib/remember.js";
+import { gateway, lacks, link, onConnected } from "../../lib/link.js";
+import { forget, namesUnder, onRemembered, remember, remembered } from "../../lib/remember.js";
+import { writeBehind, writingOf } from "./memory.js";
 
-const NAME = "outbox";
-const ITEMS_MAX = 50;
-// Characters that are kept over a reload; what has larger attachments is only kept as long as the page.
-const KEPT_CHARS_MAX = 1_500_000;
+const UNDER = "outbox.";
+// On their way at a time, and all of them with those that failed or came back: beyond that the oldest of these goes.
+const OUT_MAX = 50;
+const ITEMS_MAX = 200;
+// Characters of one that is kept over a reload: browsers keep five million of everything, and drafts want some.
+const KEPT_CHARS_MAX = 3_000_000;
+// The gateway knows a key for a day. What waited in a lane before that is the gateway's alone.
+const KEY_MS = 20 * 3_600_000;
 // As much of a message as the gateway shows of one that waits.
 const QUEUED_CHARS = 2000;
 const READY_MS = 3000;
+// Tabs learn a little later what another one has forgotten.
+const RELEASE_MS = 1000;
 
-// { key, sessionId, text, attachments, at, state, why }, oldest first. `state`: "sending" | "waiting" (in the lane) | "failed".
+// { key, sessionId, text, attachments, at, state, why, isKept }, oldest first. `state`: "sending" | "waiting" (in the lane) |
+// "failed" | "back" (it was taken out of the lane).
 const items = [];
 // Told when a slash command was carried out.
 let listener;
@@ -28,32 +37,74 @@ export function outboxOf(sessionId) {
 export function onCommand(run) {
   listener = run;
 }
+// How it stands, in words.
+export function wordsOf({ state, why, isKept }) {
+  const isOnline = link.state === "live" || link.state === "behind";
+  if (state === "waiting") return "Waits in the queue";
+  if (state === "sending" && isOnline) return "Sending…";
+  const words = state === "failed" ? `Not sent: ${why}` : state === "back" ? "Taken back" : "Kept; it goes out when the gateway is back";
+  return isKept ? words : `${words} (only while this page is open: this browser has no room for it)`;
+}
+// Whether something would be gone with the page.
+export function isAnyUnkept() {
+  return items.some((item) => !item.isKept && item.state !== "waiting");
+}
 
-function keep() {
-  let room = KEPT_CHARS_MAX;
-  const kept = [];
-  for (const item of items) {
-    if (item.state === "waiting") continue;
-    room -= item.text.length + item.attachments.reduce((sum, it) => sum + it.data.length, 0);
-    if (room < 0) break;
-    kept.push(item);
-  }
-  // A browser that is full or keeps nothing: then it lives as long as the page.
-  remember(NAME, kept.length ? kept : undefined);
+function keep(item) {
+  const chars = item.attachments.reduce((sum, it) => sum + it.data.length, item.text.length);
+  item.isKept = chars <= KEPT_CHARS_MAX && remember(UNDER + item.key, { ...item, isKept: true });
   redraw();
 }
 
-function load() {
-  for (const it of [remembered(NAME, [])].flat().slice(0, ITEMS_MAX)) if (it?.key && it.text !== undefined) items.push({ attachments: [], ...it });
+// Holds the lock of a message until it is dropped; `begin` is called when it is ours. Without a secure origin there are no locks: then
+// only the gateway, which knows the key, keeps a message from arriving twice.
+function hold(key, begin) {
+  const run = () => {
+    const item = begin();
+    return item && new Promise((release) => (item.release = release));
+  };
+  if (navigator.locks) navigator.locks.request(UNDER + key, run);
+  else run();
+}
+
+const isOut = ({ state }) => state === "sending" || state === "waiting";
+
+// Another tab hears of it with the first keeping: the lock has to be ours by then.
+function add(item) {
+  if (items.length >= ITEMS_MAX) drop(items.find((it) => !isOut(it)));
+  items.push(item);
+  hold(item.key, () => {
+    if (!items.includes(item)) return undefined;
+    keep(item);
+    return item;
+  });
+  redraw();
+  return item;
+}
+
+// One that another page has left, or leaves some day.
+const wanted = new Set();
+function want(key) {
+  if (wanted.has(key) || items.some((item) => item.key === key)) return;
+  wanted.add(key);
+  hold(key, () => {
+    wanted.delete(key);
+    const item = remembered(UNDER + key);
+    if (item?.key !== key || items.length >= ITEMS_MAX) return undefined;
+    if (item.state === "waiting" && Date.now() - item.at > KEY_MS) return void forget(UNDER + key);
+    items.push(item);
+    items.sort((one, two) => one.at - two.at);
+    if (isResumed) resume();
+    redraw();
+    return item;
+  });
 }
 
 // `ready`: what it waits for, but not for long.
 export function send(sessionId, text, attachments, ready) {
-  if (items.length >= ITEMS_MAX) throw new Error("Too many messages are on their way. Wait for the gateway, or take some back.");
-  const item = { key: freshName(), sessionId, text, attachments, at: Date.now(), state: "sending", why: "" };
-  items.push(item);
+  if (items.filter(isOut).length >= OUT_MAX) throw new Error("Too many messages are on their way. Wait for the gateway, or take some back.");
+  const item = add({ key: freshName(), sessionId, text, attachments, at: Date.now(), state: "sending", why: "", isKept: true });
   out.add(item);
-  keep();
   const late = new Promise((later) => setTimeout(later, READY_MS));
   Promise.race([ready.catch(() => {}), late]).then(() => items.includes(item) && submit(item));
 }
@@ -95,46 +146,78 @@ function refused(item, why) {
   // It was taken, and what came of it is in the transcript.
   if (!items.includes(item)) return;
   if (isUnasked(why)) return submit(item);
-  // Somebody took it back, or the page goes.
-  if (why.reason === "cancelled_before_start") return drop(item);
+  // Somebody took it back.
+  if (why.reason === "cancelled_before_start") return giveBack(item);
+  // The page goes.
   if (why.name === "ClientClosedError") return;
-  item.state = "failed";
-  item.why = why.message;
-  // The gateway has settled this key: another try is another message.
-  if (why.code !== undefined) item.isSettled = true;
-  keep();
+  // Let go of, and not refused: the gateway may have it, and knows it by its key.
+  const isLost = why.reason === "session_lost";
+  if (isLost && !item.isLost) return (item.isLost = true), submit(item);
+  // Else the gateway has settled this key: another try is another message.
+  Object.assign(item, { state: "failed", why: why.message, isSettled: why.code !== undefined && !isLost });
+  keep(item);
+}
+
+// Taken back: it is in the composer again, or beside it where something else is written there.
+function giveBack(item) {
+  const { text, attachments } = writingOf(item.sessionId);
+  if (!text && attachments.length === 0) return putBack(item);
+  Object.assign(item, { state: "back", isSettled: true });
+  keep(item);
+}
+export function putBack(item) {
+  writeBehind(item.sessionId, item.text, item.attachments);
+  drop(item);
+}
+// The same for a message that somebody else has sent, as far as its text is known.
+export function giveBackText(sessionId, text) {
+  giveBack(add({ key: freshName(), sessionId, text, attachments: [], at: Date.now() }));
 }
 
 export function drop(item) {
   const at = items.indexOf(item);
   if (at >= 0) items.splice(at, 1);
-  keep();
+  forget(UNDER + item.key);
+  setTimeout(() => item.release?.(), RELEASE_MS);
+  redraw();
 }
 export function retry(item) {
-  if (item.isSettled) item.key = freshName();
-  Object.assign(item, { state: "sending", why: "", isSettled: false });
-  keep();
-  submit(item);
+  const { sessionId, text, attachments } = item;
+  if (!item.isSettled) {
+    Object.assign(item, { state: "sending", why: "" });
+    keep(item);
+    return submit(item);
+  }
+  drop(item);
+  send(sessionId, text, attachments, Promise.resolve());
+}
+
+// The message of ours in this state that the gateway shows as this text.
+export function ours(sessionId, state, text) {
+  return items.find((it) => it.sessionId === sessionId && it.state === state && (text === undefined || it.text.slice(0, QUEUED_CHARS).startsWith(text.slice(0, QUEUED_CHARS - 1))));
 }
 
 // What a subscription tells of a session: a message of ours that waits in its lane has arrived.
 export function sawEvent(sessionId, event) {
-  if (event.event !== "queued") return;
-  const { text } = event.data;
-  const item = items.find((it) => it.sessionId === sessionId && it.state === "sending" && (text === undefined || it.text.slice(0, QUEUED_CHARS).startsWith(text.slice(0, QUEUED_CHARS - 1))));
+  const item = event.event === "queued" && ours(sessionId, "sending", event.data.text);
   if (!item) return;
   item.state = "waiting";
-  keep();
+  keep(item);
 }
 
-// Whatever was under way when the page was left goes out again with its key.
+// Whatever was under way when a page was left goes out again with its key.
 export function startOutbox() {
-  load();
+  for (const key of namesUnder(UNDER)) want(key);
+  onRemembered(UNDER, (key, isThere) => {
+    const item = items.find((it) => it.key === key);
+    // Another tab has settled it.
+    if (item && !isThere) drop(item);
+    else if (isThere && navigator.locks) want(key);
+  });
   onConnected(resume);
 }
 let isResumed = false;
 function resume() {
-  if (isResumed) return;
   isResumed = true;
-  for (const item of items) if (item.state === "sending" && !out.has(item)) submit(item);
+  for (const item of items) if (isOut(item) && !out.has(item)) submit(item);
 }

@@ -42,7 +42,7 @@ export function Row(row, before, kept, context) {
     { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
     day && p("day", span(null, day)),
     context.unreadKey === row.key && p("unread", span(null, "New since you were here")),
-    (BODIES[row.kind] ?? NoticeRow)(row, context, kept),
+    (BODIES[row.kind] ?? NoticeRow)(row, context, kept, before),
   );
 }
 
@@ -79,13 +79,15 @@ export function Words(row) {
   ];
 }
 
-function UserRow(row, context) {
+function UserRow(row, context, _, before) {
   const edit = context.onedit && row.seq && Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, "Edit in a fork");
   const isOwn = !FROM[row.from] || row.from === "steer" || row.from === "followup";
+  // What a sub-agent is told first comes from its parent.
+  const name = before?.parent ? "Task" : personOf(row.by) || "You";
   return h(
     "article",
     { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
-    div("said-head", h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] && span("dim", FROM[row.from]), When(row), Actions(row, context, edit)),
+    div("said-head", h("strong", { dir: "auto" }, name), FROM[row.from] && span("dim", FROM[row.from]), When(row), Actions(row, context, edit)),
     Words(row),
     Attachments(row.attachments),
   );

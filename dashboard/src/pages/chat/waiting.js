@@ -11,7 +11,7 @@ import { div, li, p, span, ul } from "../../ui/tags.js";
 import { cut, joined } from "../../ui/plain.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { personOf } from "./notices.js";
-import { drop, outboxOf, retry } from "./outbox.js";
+import { drop, giveBackText, ours, outboxOf, putBack, retry, wordsOf } from "./outbox.js";
 import { Attachments, Words } from "./rows.js";
 
 // Characters of a chip.
@@ -22,15 +22,16 @@ const CHIPS_MAX = 5;
 let queue = new Fetched();
 let queueOf = "";
 
-function Sending(item, isOnline) {
+function Sending(item) {
   const isFailed = item.state === "failed";
-  const words = isFailed ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
+  const isBack = item.state === "back";
   return div(
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
-      div("said-head", h("strong", "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, words),
+      div("said-head", h("strong", "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, wordsOf(item)),
         span("row-actions always",
-          isFailed && [Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"), Button({ kind: "quiet", onclick: () => drop(item) }, "Discard")],
+          isBack && Button({ kind: "quiet", onclick: () => putBack(item), title: "Into the composer, behind what is there" }, "Put back"),
+          (isFailed || isBack) && [Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"), Button({ kind: "quiet", onclick: () => drop(item) }, "Discard")],
         ),
       ),
       Words(item),
@@ -63,7 +64,7 @@ function withoutCard(asks, rows) {
 }
 
 // At the end of the rows.
-export function OnTheWay(conversation, isOnline) {
+export function OnTheWay(conversation) {
   // What waits is a chip.
   const sent = outboxOf(conversation.sessionId).filter((item) => item.state !== "waiting");
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
@@ -71,12 +72,19 @@ export function OnTheWay(conversation, isOnline) {
   return [
     withoutCard(asks, conversation.transcript.rows).map((ask) => div({ class: "row row-call", key: ask.askId }, ToolCard({ call: callOf(ask) }))),
     Working(conversation.transcript, isBusy),
-    sent.map((item) => Sending(item, isOnline)),
+    sent.map(Sending),
   ];
 }
 
-function takeBack(sessionId, { itemId }) {
-  act("It could not be taken back", async () => (await rpc("queue.remove", { sessionId, itemId })).removed || "It is not waiting any more.", () => queue.stale());
+// What this page has sent comes back whole, by its own run.
+export async function takeOut(sessionId, { itemId, text }) {
+  const isOurs = ours(sessionId, "waiting", text);
+  const { removed } = await rpc("queue.remove", { sessionId, itemId });
+  if (removed && text && !isOurs) giveBackText(sessionId, text);
+  return removed;
+}
+function takeBack(sessionId, item) {
+  act("It could not be taken back", async () => (await takeOut(sessionId, item)) || "It is not waiting any more.", () => queue.stale());
 }
 
 function itemsOf(conversation) {

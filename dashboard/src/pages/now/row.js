@@ -3,20 +3,26 @@
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { ago, sessionName, ticking } from "../../lib/format.js";
-import { gateway, rpc } from "../../lib/link.js";
+import { link, rpc } from "../../lib/link.js";
 import { href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { questionOf } from "../../ui/asked.js";
 import { Awaited } from "../../ui/awaited.js";
-import { Badge, Button, toast } from "../../ui/parts.js";
+import { Composer } from "../../ui/composer.js";
+import { Badge, Button } from "../../ui/parts.js";
+import { cut } from "../../ui/plain.js";
 import { Small } from "../../ui/small.js";
+import { keepWriting, writingOf } from "../chat/memory.js";
+import { outboxOf, send, wordsOf } from "../chat/outbox.js";
+import { takeOut } from "../chat/waiting.js";
 
 const TONES = { stalled: ["bad", "stalled"], asking: ["warn", "asks"], running: ["info", "runs"], waiting: ["warn", "waits"], idle: ["none", "idle"] };
-const MESSAGE_CHARS_MAX = 100_000;
+// Characters that are shown of a message on its way.
+const SENT_CHARS = 80;
 
-// By session, only what is open: the list of what waits, and what is being written.
+// By session, only what is open: the list of what waits, and where something is written.
 const queues = new Map();
-const drafts = new Map();
+const writing = new Set();
 const stopping = new Set();
 
 function stop(lane) {
@@ -31,8 +37,8 @@ function stop(lane) {
   act("It could not be stopped", run, () => stopping.delete(sessionId));
 }
 
-function takeBack({ sessionId }, { itemId }) {
-  const run = async () => ((await rpc("queue.remove", { sessionId, itemId })).removed ? "The message is taken back." : "That message was taken already.");
+function takeBack({ sessionId }, item) {
+  const run = async () => ((await takeOut(sessionId, item)) ? "The message is taken back. Its text is on the session's page." : "That message was taken already.");
   act("It could not be taken back", run, () => queues.get(sessionId)?.again());
 }
 
@@ -54,36 +60,27 @@ function Queue({ lane }) {
   return h("div.now-queue", Awaited(queue, ({ items }) => (items.length ? h("ol", items.map(one)) : h("p.dim", "Nothing waits any more."))));
 }
 
-async function send(lane) {
-  const text = (drafts.get(lane.sessionId) ?? "").trim();
-  if (!text) return;
-  drafts.delete(lane.sessionId);
-  redraw();
-  const run = gateway.send(text, { sessionId: lane.sessionId });
-  toast(lane.state === "idle" ? "Sent." : "Sent; it waits for its turn where the lane says so.");
-  try {
-    // The page of the session shows what comes of it.
-    for await (const _ of run);
-    await run.result;
-  } catch (why) {
-    if (why?.code === 4) return;
-    // What was typed comes back, unless something new is there.
-    if (!drafts.get(lane.sessionId)) drafts.set(lane.sessionId, text);
-    toast(`${sessionName(lane)}: ${why.message}`, { tone: "bad" });
-    redraw();
-  }
+function submit({ sessionId, state }, { text, attachments }) {
+  act("It could not be sent", async () => {
+    send(sessionId, text, attachments, Promise.resolve());
+    Object.assign(writingOf(sessionId), { text: "", attachments: [] });
+    writing.delete(sessionId);
+    keepWriting();
+    // What is only kept says so in the row.
+    return link.state === "live" && (state === "idle" ? "Sent." : "Sent; it waits for its turn where the lane says so.");
+  });
 }
 
+// What is on its way, and a place to write: what is typed here is what the page of the session shows, too.
 function Quick({ lane }) {
-  if (!drafts.has(lane.sessionId)) return null;
-  const onkeydown = (event) => {
-    if (event.key === "Escape") drafts.delete(lane.sessionId), redraw();
-  };
-  const onsubmit = (event) => (event.preventDefault(), send(lane));
-  return h("form.now-quick", { onsubmit },
-    h("input", { type: "text", dir: "auto", "aria-label": `Message for ${sessionName(lane)}`, placeholder: "A message for it", maxlength: MESSAGE_CHARS_MAX, value: drafts.get(lane.sessionId), oninput: (event) => drafts.set(lane.sessionId, event.target.value), onkeydown, created: (input) => input.focus() }),
-    Button({ type: "submit", kind: "small" }, ["Send"]),
-  );
+  const { sessionId } = lane;
+  const onkeydown = (event) => event.key === "Escape" && (writing.delete(sessionId), redraw());
+  return [
+    outboxOf(sessionId).filter(({ state }) => state !== "waiting").map((item) => h("p.now-why", { key: item.key }, `${wordsOf(item)}: `, h("q", { dir: "auto" }, cut(item.text, SENT_CHARS)))),
+    writing.has(sessionId) && h("div", { key: "quick", onkeydown },
+      Composer({ state: writingOf(sessionId), label: `Message for ${sessionName(lane)}`, placeholder: "A message for it", onsend: (message) => submit(lane, message), created: (element) => element.focus() }),
+    ),
+  ];
 }
 
 // Why a message is not answered yet, or what is in the way.
@@ -116,9 +113,9 @@ export function SessionRow({ row }) {
   const name = sessionName(lane);
   const reason = why(row);
   const facts = [lane.model, lane.peers ? `${lane.peers} connection${lane.peers === 1 ? "" : "s"} on it` : "", lane.cwd].filter(Boolean).join(" · ");
-  const isWriting = drafts.has(lane.sessionId);
-  const stopWord = lane.depth && lane.runId ? "Stop all" : "Stop";
-  const write = () => (isWriting ? drafts.delete(lane.sessionId) : drafts.set(lane.sessionId, ""), redraw());
+  const isWriting = writing.has(lane.sessionId);
+  const stopWord = lane.depth ? "Stop all" : "Stop";
+  const write = () => (writing.delete(lane.sessionId) || writing.add(lane.sessionId), redraw());
   return h("li.rule.now-row", { key: lane.sessionId },
     h("div", Badge({ tone }, [word])),
     h("div",
@@ -128,7 +125,7 @@ export function SessionRow({ row }) {
       waiting(row),
       facts ? h("p.dim.small.clip", { title: facts }, facts) : null,
       h(Queue, { lane }),
-      h(Quick, { lane }),
+      Quick({ lane }),
     ),
     h("div.card-actions.now-actions",
       Small(isWriting ? "Close" : "Message", write, { "aria-expanded": isWriting, label: `${isWriting ? "Close the message" : "Message"} for ${name}` }),
@@ -137,7 +134,8 @@ export function SessionRow({ row }) {
   );
 }
 
-// What belongs to sessions that are not in memory any more goes.
-export function forgetGone(lanes) {
-  for (const kept of [queues, drafts]) for (const id of kept.keys()) if (!lanes.has(id)) kept.delete(id);
+// What belongs to sessions that are not here any more goes; what was typed for one is on its own page.
+export function forgetGone(rows) {
+  const here = new Set(rows.map(({ lane }) => lane.sessionId));
+  for (const open of [queues, writing]) for (const id of open.keys()) if (!here.has(id)) open.delete(id);
 }

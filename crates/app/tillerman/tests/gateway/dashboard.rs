@@ -59,12 +59,12 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 16);
+    browser_checks("shell.mjs", 17);
 }
 
 #[test]
 fn its_conversations() {
-    browser_checks("chat.mjs", 13);
+    browser_checks("chat.mjs", 18);
 }
 
 #[test]

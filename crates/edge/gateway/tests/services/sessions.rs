@@ -158,7 +158,7 @@ fn whoever_is_attached_to_a_session_that_is_deleted_falls_back_to_a_fresh_one() 
         for is_left in [true, false, true] {
             play.result(a, "sessions.create", json!({"sessionId": "ws:mine"})).await;
             if is_left {
-                tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+                tokio::time::sleep(Duration::from_secs(60)).await;
             }
             let attached = play.result(a, "system.info", json!({})).await["sessionId"].clone();
             assert_eq!(attached, "ws:mine");

@@ -82,17 +82,132 @@ const checks = {
     assert.deepEqual(said, ['say 2 words', 'say 7 words']);
     await page.close();
   },
-  async 'what waits is shown, and can be taken back; the run can be stopped'() {
+  async 'tabs that write while the gateway is away and are closed: each message arrives once, also one from the page Now'() {
+    const of = await person();
+    for (const name of ['one', 'two', 'three']) await other.send('say hi', { sessionId: `chat:tab-${name}` }).result;
+    const [one, two, now] = [await chat('chat:tab-one', of), await chat('chat:tab-two', of), await open(of, '#/now')];
+    await live(now);
+    await now.locator('summary', { hasText: 'idle' }).click();
+    await now.getByRole('button', { name: 'Message for chat:tab-three' }).click();
+    await order('stop');
+    for (const page of [one, two, now]) await page.locator('#link-state', { hasText: 'offline' }).waitFor();
+    // What has no room in the browser is in nobody's way, and says so.
+    await one.locator('input[type=file]').setInputFiles({ name: 'large.txt', mimeType: 'text/plain', buffer: Buffer.alloc(4_000_000, 'x') });
+    await one.locator('.upload').waitFor();
+    await say(one, 'say large');
+    await one.getByText('only while this page is open').waitFor();
+    await say(one, 'say "from one"');
+    await say(two, 'say "from two"');
+    await now.getByRole('textbox', { name: 'Message for chat:tab-three' }).fill('say "from now"');
+    await now.keyboard.press('Enter');
+    await now.getByText('Kept; it goes out when the gateway is back').waitFor();
+    const asked = new Promise((done) => one.once('dialog', (dialog) => (done(dialog.type()), dialog.accept())));
+    await one.close({ runBeforeUnload: true });
+    assert.equal(await asked, 'beforeunload');
+    await two.close();
+    await now.close();
+    await order('start');
+    const page = await open(of, '#/usage');
+    await live(page);
+    const said = async (name) => (await history(`chat:tab-${name}`)).filter((it) => it.role === 'user').map((it) => it.content);
+    for (const [name, tab] of [['one', 'one'], ['two', 'two'], ['three', 'now']]) {
+      await until(async () => (await said(name)).length > 1, `the message of ${tab}`);
+      assert.deepEqual(await said(name), ['say hi', `say "from ${tab}"`]);
+    }
+    await until(() => page.evaluate(() => !Object.keys(localStorage).some((it) => it.includes('outbox'))), 'an empty outbox');
+    await of.close();
+  },
+  async 'what waits is shown; taken back, or stopped with the run, it is there to be sent again, whole'() {
     const page = await chat('chat:queue');
+    const box = page.getByRole('textbox', { name: 'Message' });
+    const long = `say "${'many words '.repeat(300)}"`;
     await say(page, 'slow 50 say 400 words');
     await until(async () => (await newest(page)).includes('w3'), 'a run');
-    await say(page, 'say 5 words');
+    await say(page, long);
     await page.getByRole('button', { name: /Take back/ }).first().click();
+    await until(async () => (await box.inputValue()) === long, 'the text in the composer');
     await page.getByRole('button', { name: /Take back/ }).waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Stop' }).first().click();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: /Take back/ }).waitFor();
+    await say(page, 'say 5 words');
+    await until(async () => (await page.getByRole('button', { name: /Take back/ }).count()) === 2, 'two that wait');
+    // A page that is loaded anew knows them still.
+    await page.reload();
+    await page.getByRole('button', { name: 'Stop all' }).click();
     await until(async () => (await other.sessions.get({ sessionId: 'chat:queue' })).lane.state === 'idle', 'an idle lane');
+    const back = page.getByRole('article', { name: 'Message on its way' });
+    await back.getByRole('button', { name: 'Put back' }).click();
+    await back.waitFor({ state: 'detached' });
+    assert.deepEqual((await box.inputValue()).split('\n\n').sort(), [long, 'say 5 words'].sort());
     const said = (await history('chat:queue')).filter((it) => it.role === 'user').map((it) => it.content);
     assert.deepEqual(said, ['slow 50 say 400 words']);
+    await page.close();
+  },
+  async 'a session that was deleted begins anew with the next message'() {
+    const page = await chat('chat:deleted');
+    await say(page, 'say 3 words');
+    await until(async () => (await newest(page)).includes(words(3)), 'an answer');
+    await other.sessions.delete({ sessionId: 'chat:deleted' });
+    await page.getByText('This session was deleted').waitFor();
+    await say(page, 'say 8 words');
+    await until(async () => (await answers(page).count()) === 1 && (await newest(page)).includes(words(8)), 'the answer to it');
+    assert.equal(await page.getByText('This session was deleted').count(), 0);
+    await page.close();
+  },
+  async 'a card that is opened at the end stays where it is'() {
+    const sessionId = 'chat:cards';
+    for (const path of ['one', 'two']) await other.send(`call file.write ${JSON.stringify({ path, content: 'line\n'.repeat(200) })} then say done`, { sessionId }).result;
+    const page = await chat(sessionId);
+    const card = page.locator('details.tool > summary').last();
+    await until(async () => (await answers(page).count()) === 2, 'both answers');
+    const before = (await card.boundingBox()).y;
+    await card.click();
+    await page.locator('details.tool[open]').waitFor();
+    await page.getByRole('button', { name: 'Go to the end' }).waitFor();
+    assert.ok(Math.abs((await card.boundingBox()).y - before) < 2, `${before} became ${(await card.boundingBox()).y}`);
+    await card.click();
+    // Then one is at the end again, and stays there.
+    await page.getByRole('button', { name: 'Go to the end' }).waitFor({ state: 'detached' });
+    await page.close();
+  },
+  async 'files and long texts wait while one looks at another page, and one stands where one writes'() {
+    const page = await open(context, '#/chat');
+    await live(page);
+    const box = page.getByRole('textbox', { name: 'Message' });
+    const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label'));
+    await box.fill('say 2 words\nof a new one');
+    await page.keyboard.press('Enter');
+    await until(() => page.url().includes('#/chat/ws'), 'its session');
+    await until(async () => (await focused()) === 'Message', 'the focus');
+    // It is called by how it begins, on the tab too.
+    await until(async () => (await page.title()).startsWith('say 2 words ·'), 'its name');
+    const long = 'x'.repeat(150_000);
+    await box.fill(long);
+    await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('notes') });
+    await page.locator('.upload').waitFor();
+    const { hash } = new URL(page.url());
+    for (const to of ['#/now', hash]) await page.evaluate((it) => void (location.hash = it), to);
+    await page.locator('.upload', { hasText: 'notes.txt' }).waitFor();
+    assert.equal(await box.inputValue(), long);
+    await page.getByRole('button', { name: 'Remove notes.txt' }).click();
+    await box.fill('');
+    await page.close();
+  },
+  async 'a tab that stayed open says what is new since somebody looked'() {
+    const page = await chat('chat:hidden');
+    await say(page, 'say 3 words');
+    await until(async () => (await answers(page).count()) === 1, 'an answer');
+    const hide = (isHidden) => page.evaluate((it) => {
+      Object.defineProperty(document, 'hidden', { get: () => it, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+    await sleep(300);
+    await hide(true);
+    for (const text of ['news', 'more']) await other.send(`say "${text}"`, { sessionId: 'chat:hidden' }).result;
+    await until(async () => (await answers(page).count()) === 3, 'the news');
+    assert.equal(await page.locator('.unread').count(), 0);
+    await hide(false);
+    await page.locator('.row', { has: page.locator('.unread'), hasText: 'news' }).waitFor();
     await page.close();
   },
   async 'a tool has a card with its output, and thinking is folded'() {
@@ -143,8 +258,12 @@ const checks = {
     const page = await chat('chat:edit');
     await say(page, 'say 4 words');
     await until(async () => (await newest(page)).includes('w4'), 'the answer');
+    await other.sessions.patch({ sessionId: 'chat:edit', title: 'To be edited' });
+    await page.reload();
+    await page.getByRole('heading', { name: 'To be edited' }).waitFor();
     await page.getByRole('button', { name: /edit/i }).first().click();
     await until(() => !page.url().includes('chat%3Aedit'), 'the copy');
+    await page.getByRole('heading', { name: 'To be edited' }).waitFor();
     await until(async () => (await page.getByRole('textbox', { name: 'Message' }).inputValue()) === 'say 4 words', 'the text to change');
     await say(page, 'say 6 words');
     await until(async () => (await newest(page)).includes('w6'), 'the other answer');
@@ -162,17 +281,21 @@ const checks = {
     await page.close();
   },
   async 'a slash completes by keyboard, and its answer is shown'() {
+    // A tab beside it must not take the command for one that was left behind.
+    const beside = await open(context, '#/now');
+    await live(beside);
     const page = await chat('chat:slash');
     await page.getByRole('textbox', { name: 'Message' }).or(page.getByRole('combobox', { name: 'Message' })).first().pressSequentially('/sta');
     await page.getByRole('option', { name: /\/status/ }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByRole('article', { name: 'Answer of the gateway' }).waitFor();
+    await beside.close();
     await page.close();
   },
   async 'everything can be reached and done by keyboard alone'() {
-    const page = await chat('chat:keys');
-    await page.goto(`${base}/#/now`);
+    const page = await open(context, '#/now');
+    await live(page);
     await page.locator('.page-now h1').waitFor();
     const seen = new Set();
     for (let at = 0; at < 60; at += 1) {

@@ -87,6 +87,41 @@ const checks = {
     await page.locator('.page-usage').waitFor();
     await context.close();
   },
+  async 'a gateway that hangs is told soon'() {
+    const context = await person();
+    const page = await context.newPage();
+    let hangs = false;
+    await page.routeWebSocket(/\/ws$/, (socket) => {
+      const server = socket.connectToServer();
+      server.onMessage((message) => hangs || socket.send(message));
+    });
+    await page.goto(base);
+    await live(page);
+    hangs = true;
+    // It is asked every three seconds, and has three to answer; with some to spare.
+    await page.locator('#link-state', { hasText: 'behind' }).waitFor({ timeout: 9000 });
+    await context.close();
+  },
+  async 'a question is open over a restart, and Now has a row for it'() {
+    const context = await person();
+    const other = client({ confirm: () => undefined });
+    other.send('call shell.exec {"command":"echo later"} then say done', { sessionId: 'dash:restart' }).result.catch(() => {});
+    const page = await open(context, '#/now');
+    await page.locator('.approval').waitFor();
+    other.close();
+    await order('kill');
+    await order('start');
+    await live(page);
+    await page.reload();
+    await page.locator('.now-row', { hasText: 'dash:restart' }).getByText('Waits for an answer').waitFor();
+    assert.match(await page.locator('.figures').innerText(), /1\s+asking/);
+    const again = client();
+    const [{ sessionId, callId, askId }] = (await again.asks.list({})).asks;
+    await again.agent.confirmTool({ sessionId, callId, askId, decision: 'deny' });
+    await page.locator('.approval').waitFor({ state: 'detached' });
+    again.close();
+    await context.close();
+  },
   async 'the first useful paint comes soon'() {
     const took = [];
     for (let at = 0; at < 5; at += 1) {

@@ -40,6 +40,7 @@ const checks = {
     const rows = card.getByRole('list', { name: 'What the sub-agent does' });
     await rows.locator('details.tool', { hasText: 'List' }).waitFor();
     await rows.getByText('around.').last().waitFor();
+    assert.equal(await rows.locator('.said-user strong').innerText(), 'Task', 'nobody here has said it');
     assert.deepEqual(await axe(page), []);
     await page.setViewportSize({ width: 360, height: 740 });
     assert.ok((await wide(page)) <= 360, 'nested cards fit a phone');
@@ -207,9 +208,12 @@ const checks = {
     await page.getByRole('article', { name: 'Answer' }).getByText('for readers').waitFor();
     await page.getByText('it lacks the scope chat').waitFor();
     assert.equal(await box(page).count(), 0);
-    // What is said while it looks on arrives too.
+    // What is said while it looks on arrives too, and is read then, also when the page knows by now what it may not.
+    await sleep(600);
     await other.send('say "and more"', { sessionId: 'work:read' }).result;
     await page.getByRole('article', { name: 'Answer' }).getByText('and more').waitFor();
+    const { seq } = (await other.sessions.get({ sessionId: 'work:read' })).history.at(-1);
+    await until(() => page.evaluate((last) => new Map(JSON.parse(localStorage['tillerman.read'] ?? '[]')).get('work:read')?.seq >= last, seq), 'how far it was read');
     await of.close();
   },
   async 'a token that may chat talks, and is told that it cannot answer'() {
