@@ -51,6 +51,8 @@ export interface SessionParams {
 }
 /** How long what would be asked is allowed: until a moment, or so many minutes from now. */
 export interface ElevationPart {
+    /** `false`: no more; then nothing else is needed. */
+    active?: boolean;
     untilMs?: number;
     minutes?: number;
 }
@@ -1146,23 +1148,23 @@ export interface ReloadResult {
 export interface GenerateParams {
     channel?: string;
 }
-/** For the sender to write. */
+/** For the sender to write. Times of codes are ISO 8601, as those of a session. */
 export interface GenerateResult {
     code: string;
-    expiresAt: number;
+    expiresAt: string;
 }
 /** A code that is still good. */
 export interface CodeRow {
     code: string;
     channel: string | null;
-    createdAt: number;
-    expiresAt: number;
+    createdAt: string;
+    expiresAt: string;
 }
 /** A sender that was let in. */
 export interface ApprovedRow {
     channel: string;
     senderId: string;
-    approvedAt: number;
+    approvedAt: string;
 }
 /** Newest first. */
 export interface PairingListResult {
