@@ -246,17 +246,22 @@ impl Visit {
             return CallerFound::Known(known);
         }
         // Without a token there is nothing to log in with: a cookie that we do not know is that of a server on another port, or
-        // from a time when there was one. A browser sends it to all of us, unasked.
-        let is_nothing = match credential {
-            Credential::None => true,
+        // from a time when there was one. A browser sends it to all of us, unasked, and keeps nobody out by it.
+        let may_be_known = match credential {
+            Credential::None => return self.in_place(headers).await,
             Credential::Cookie(_) => !self.state.has_main_token(),
             Credential::Token(_) | Credential::Unreadable => false,
         };
-        if !is_nothing {
-            let kind = credential.attempt();
-            self.state.failed(&self.arrival.guesser, credential.wrong(), &self.came, kind);
-            return CallerFound::Wrong;
+        if may_be_known && let known @ CallerFound::Known(_) = self.in_place(headers).await {
+            return known;
         }
+        let kind = credential.attempt();
+        self.state.failed(&self.arrival.guesser, credential.wrong(), &self.came, kind);
+        CallerFound::Wrong
+    }
+
+    /// Who comes, by their network or their user.
+    async fn in_place(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let access = self.state.access();
         if let Some(claim) = tailscale::claimed(headers, self.connection.peer, &access.tailscale)
             && self.state.tailnet.confirms(&claim, &access.tailscale).await

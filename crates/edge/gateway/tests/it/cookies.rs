@@ -40,8 +40,11 @@ async fn without_a_token_a_cookie_of_another_server_keeps_nobody_out() {
     }
     let mut socket = dial(playing.address, "/", &[("Cookie", "tm_session=x")]).await.expect("a socket");
     assert!(socket.ask("who").await.expect("an answer").starts_with("user:"));
-    let proxied = format!("{cookie}X-Forwarded-For: 192.0.2.1\r\n");
-    assert_eq!(get(&playing, "/health", &proxied).await.0, 401, "it makes nobody known either");
+    let proxied = |value: usize| format!("Cookie: tm_session={value}\r\nX-Forwarded-For: 192.0.2.1\r\n");
+    for guess in 0..20 {
+        assert_eq!(get(&playing, "/health", &proxied(guess)).await.0, 401, "it makes nobody known either");
+    }
+    assert_eq!(get(&playing, "/health", &proxied(20)).await.0, 429, "and is a guess of theirs");
     assert_eq!(get(&playing, "/health", "Authorization: Bearer x\r\n").await.0, 401, "a token is shown on purpose");
     assert_eq!(get(&start(token_access()).await, "/health", cookie).await.0, 401, "and where there is one it is wrong");
 }
