@@ -65,8 +65,8 @@ impl<'c> AppendStatements<'c> {
             ))?,
             update_session: [
                 update(connection, Touched::Totals)?,
-                update(connection, Touched::Said)?,
-                update(connection, Touched::SaidAndUsed)?,
+                update(connection, Touched::Message)?,
+                update(connection, Touched::MessageAndUse)?,
             ],
             place_session: connection.prepare(
                 "UPDATE sessions SET workspace = ?2, child_of = ?3
@@ -145,9 +145,9 @@ struct NewTotals<'a> {
 enum Touched {
     Totals = 0,
     /// The row may not have the newest message.
-    Said = 1,
+    Message = 1,
     /// Besides, others were used since this session was.
-    SaidAndUsed = 2,
+    MessageAndUse = 2,
 }
 
 /// Key, epoch, last seq, id, and what is open.
@@ -158,8 +158,8 @@ fn update(connection: &Connection, touched: Touched) -> rusqlite::Result<Stateme
     let said = format!(", last_message_ms = ?{}", UPDATE_KEYS + COUNTED_COLUMNS + 1);
     let more = match touched {
         Touched::Totals => String::new(),
-        Touched::Said => said,
-        Touched::SaidAndUsed => said + ", used = 1 + (SELECT max(used) FROM sessions)",
+        Touched::Message => said,
+        Touched::MessageAndUse => said + ", used = 1 + (SELECT max(used) FROM sessions)",
     };
     connection.prepare(&format!(
         "UPDATE sessions SET open_turn = coalesce(?5, open_turn), open_items = open_items + ?6, ({COUNTED}) = ({}){more}
@@ -236,7 +236,7 @@ impl Writer {
         if committed {
             // A sync takes everything with it that was committed before.
             self.is_dirty = !batch.iter().any(|append| append.durability.is_synced());
-            self.unfolded += 1;
+            self.folds.unfolded += 1;
             self.bell.ring();
         }
         let (number, reached) = self.syncs.numbers();
@@ -319,8 +319,8 @@ impl Writer {
         // Who used its session last of all, as far as we know, is most often right: the row is looked at all the same.
         let is_newest = known.is_some_and(|(key, _)| self.used_last == Some(key));
         let touched = match is_used && !is_newest {
-            true => Touched::SaidAndUsed,
-            false if is_said => Touched::Said,
+            true => Touched::MessageAndUse,
+            false if is_said => Touched::Message,
             false => Touched::Totals,
         };
         let new = NewTotals { totals: &totals, open, is_moved, touched };
@@ -356,7 +356,7 @@ impl Writer {
         if entries.iter().any(|entry| window::is_moved_by(entry)) {
             window::keep(statements.connection, key)?;
         }
-        if known.is_none() || (is_used && touched != Touched::SaidAndUsed) {
+        if known.is_none() || (is_used && touched != Touched::MessageAndUse) {
             statements.use_session.execute([key])?;
         }
         if is_used {

@@ -41,6 +41,8 @@ impl LogPages {
 #[derive(Default)]
 pub(super) struct Folds {
     pub(super) pages: LogPages,
+    /// Commits since the log was folded in for want of anything else to do.
+    pub(super) unfolded: u32,
     /// Where the log ended when the newest fold began.
     begun_at: u32,
     running: Option<JoinHandle<()>>,

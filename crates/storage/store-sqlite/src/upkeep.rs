@@ -175,10 +175,10 @@ impl Writer {
 
     /// While there is nothing else to do, so that no commit has to. As much as no reader needs.
     pub(super) fn fold_in(&mut self, connection: &Connection) {
-        if self.unfolded < COMMITS_PER_FOLD {
+        if self.folds.unfolded < COMMITS_PER_FOLD {
             return;
         }
-        self.unfolded = 0;
+        self.folds.unfolded = 0;
         // Trouble with the disk is told to the next writer.
         let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(0));
     }

@@ -112,9 +112,7 @@ pub(super) struct Writer {
     is_suspect: bool,
     /// Something was committed that no sync has covered.
     pub(super) is_dirty: bool,
-    /// Commits since the write-ahead log was folded in.
-    pub(super) unfolded: u32,
-    folds: Folds,
+    pub(super) folds: Folds,
     /// The key of the session that was last used here.
     pub(super) used_last: Option<i64>,
     /// Lock files of the dead were looked for.
@@ -177,7 +175,6 @@ impl Writer {
             unwiped: None,
             is_suspect: false,
             is_dirty: false,
-            unfolded: 0,
             folds: Folds::default(),
             used_last: None,
             has_swept: false,

@@ -204,7 +204,7 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::Setting(SettingEntry::Elevated { until_ms: Some(until) }) => ("elevate", with(&format!("until {until}"))),
         Body::Setting(SettingEntry::Elevated { until_ms: None }) => ("elevate", with("no more")),
         Body::Turn(TurnEntry::Cut { why: CutBy::Asked, .. }) => ("cancel", with("turn")),
-        Body::Turn(TurnEntry::Cut { why: CutBy::Newer, .. }) => ("preempt", None),
+        Body::Turn(TurnEntry::Cut { turn, why: CutBy::Newer }) => ("preempt", with(turn.as_str())),
         Body::Branch(BranchEntry::Moved { to }) => ("move", with(&format!("to entry {to}"))),
         Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
         Body::Shell(ShellEntry::Started { .. }) => ("shell", None),
