@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use vocab::{Fault, FaultKind, SessionId};
@@ -28,6 +28,8 @@ const COMMITS_PER_LOOK: u32 = 64;
 const COMMITS_PER_FOLD: u32 = 64;
 /// How long a delete waits for programs that still read what is deleted.
 const WIPE_WAIT: Duration = Duration::from_secs(2);
+/// Between two looks whether another process has folded the log in.
+const FOLD_PAUSE: Duration = Duration::from_millis(5);
 /// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
 const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
 
@@ -104,6 +106,7 @@ impl Writer {
     /// Does what is left to do, for our own deletes and those of others, and writes down how far it came: the database is
     /// written anew once, however long some program keeps the log from being emptied.
     fn wipe_on(&mut self, connection: &Connection, wait: Duration) -> Attempt<()> {
+        self.folds.wait();
         let Some(left) = UnwipedRows::find(connection)? else {
             self.unwiped = None;
             return Ok(());
@@ -111,7 +114,7 @@ impl Writer {
         self.unwiped = Some(left.stage);
         if left.stage == Unwiped::Database {
             // All of it goes through the log, which would grow by as much where it cannot be begun anew.
-            if !empty_wal(connection)? || !rebuild(connection)? {
+            if !empty_wal(connection, wait)? || !rebuild(connection)? {
                 return Ok(());
             }
             // Worth a wait: otherwise all of it is done again.
@@ -120,7 +123,7 @@ impl Writer {
             self.patience.set(wait);
             self.unwiped = Some(Unwiped::Wal);
         }
-        if empty_wal(connection)? {
+        if empty_wal(connection, wait)? {
             self.remove_files_of(connection, &left.ids)?;
             // Others may have deleted more meanwhile.
             connection.execute("DELETE FROM deleted WHERE number <= ?1 AND rebuilt", [left.upto])?;
@@ -199,8 +202,9 @@ impl Writer {
         if now < self.watch.told.saturating_mul(2) {
             return;
         }
+        self.folds.wait();
         self.patience.set(Duration::ZERO);
-        let emptied = empty_wal(connection).unwrap_or(false);
+        let emptied = empty_wal(connection, Duration::ZERO).unwrap_or(false);
         self.patience.set(database::BUSY_WAIT);
         if !emptied {
             self.watch.told = now;
@@ -247,7 +251,7 @@ impl Writer {
     }
 
     fn write_again(&self, connection: &Connection) -> Attempt<()> {
-        if empty_wal(connection)? {
+        if empty_wal(connection, WIPE_WAIT)? {
             return Ok(());
         }
         let message = format!("{} cannot be written again after an error of the disk", self.wal().display());
@@ -285,9 +289,16 @@ fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attem
 }
 
 /// Folds the write-ahead log in, syncs the database and cuts the log to nothing. False when a reader still needs it.
-fn empty_wal(connection: &Connection) -> Attempt<bool> {
-    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    Ok(busy == 0)
+fn empty_wal(connection: &Connection, wait: Duration) -> Attempt<bool> {
+    let until = Instant::now() + wait;
+    loop {
+        let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy == 0 || Instant::now() >= until {
+            return Ok(busy == 0);
+        }
+        // SQLite waits for readers and writers, but not for another process that folds the log in.
+        std::thread::sleep(FOLD_PAUSE);
+    }
 }
 
 /// Writes the database anew. False when another process is writing.
