@@ -13,8 +13,8 @@ use rusqlite::Connection;
 
 use super::database;
 
-/// So many new pages in the log (8 MiB) are folded in. A page that many turns have written to is folded in once for all of them.
-const PAGES_PER_FOLD: u32 = 2048;
+/// So many new pages in the log (16 MiB) are folded in. A page that many turns have written to is folded in once for all of them.
+const PAGES_PER_FOLD: u32 = 4096;
 /// It looks at nothing but one pragma.
 const STACK_BYTES: usize = 256 * 1024;
 

@@ -18,7 +18,7 @@ use disk::{Disk, Luck};
 use recording::Step;
 
 /// Long enough that a run fills the write-ahead log, so that cuts fall around its folding, too.
-const PADDING: usize = 224 * 1024;
+const PADDING: usize = 256 * 1024;
 const TURNS: usize = 40;
 
 /// One run of the binary, as it was recorded.

@@ -135,7 +135,7 @@ async fn role_folding_writer() {
     for _ in 0..FOLDING_ROUNDS {
         for _ in 0..FOLDING_APPENDS {
             seq += 1;
-            store.append(&lease, vec![said(seq, &"long ".repeat(16_000))], Durability::Commit).await.unwrap();
+            store.append(&lease, vec![said(seq, &"long ".repeat(32_000))], Durability::Commit).await.unwrap();
         }
         // While there is nothing to do the rest is folded in, and the next commit begins the log anew.
         tokio::time::sleep(std::time::Duration::from_millis(900)).await;
@@ -143,7 +143,7 @@ async fn role_folding_writer() {
     store.release(lease).await.unwrap();
 }
 
-/// Each append writes twenty pages or more, so that a round of them is worth a fold beside the work.
+/// Each append writes forty pages or more, so that a round of them is worth a fold beside the work.
 const FOLDING_ROUNDS: u64 = 4;
 const FOLDING_APPENDS: u64 = 110;
 
