@@ -104,7 +104,12 @@ async fn whoever_watches_notices_that_the_database_is_another_one() {
     assert_eq!(used, ["d", "e"], "all that this one has is new");
     let next = reader.watch_all(Some(change.now));
     made(home.path(), &["f"]).await;
-    let used: Vec<String> = soon(next).await.unwrap().used.iter().map(|(id, _)| id.to_string()).collect();
+    let mut change = soon(next).await.unwrap();
+    if change.used.is_empty() {
+        // Whoever writes first begins the log, which may be seen as a change of its own.
+        change = soon(reader.watch_all(Some(change.now))).await.unwrap();
+    }
+    let used: Vec<&str> = change.used.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(used, ["f"]);
 }
 
