@@ -30,8 +30,64 @@ pub(super) struct Append {
     pub(super) lease: Lease,
     pub(super) entries: Vec<Arc<Entry>>,
     pub(super) durability: Durability,
-    pub(super) reply: ReplySender<()>,
     pub(super) asked_at: Instant,
+    /// Who is answered: one for each append that was joined to this.
+    callers: Vec<Caller>,
+}
+
+/// Somebody who wants to hear of the entries up to here.
+struct Caller {
+    entries: usize,
+    durability: Durability,
+    asked_at: Instant,
+    reply: ReplySender<()>,
+}
+
+impl Append {
+    pub(super) fn new(lease: Lease, entries: Vec<Arc<Entry>>, durability: Durability, reply: ReplySender<()>) -> Self {
+        let asked_at = Instant::now();
+        let callers = vec![Caller { entries: entries.len(), durability, asked_at, reply }];
+        Self { lease, entries, durability, asked_at, callers }
+    }
+
+    /// Whether it was made with this very lease.
+    pub(super) fn is_of(&self, lease: &Lease) -> bool {
+        let is_same_new = match (&self.lease.new, &lease.new) {
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        self.lease.epoch == lease.epoch && is_same_new
+    }
+
+    /// The next of its session and lease becomes part of this.
+    pub(super) fn join(&mut self, next: Append) {
+        let before = self.entries.len();
+        self.entries.extend(next.entries);
+        self.durability = self.durability.max(next.durability);
+        self.callers
+            .extend(next.callers.into_iter().map(|caller| Caller { entries: before + caller.entries, ..caller }));
+    }
+
+    /// As they came.
+    pub(super) fn split(self) -> impl Iterator<Item = Append> {
+        let Self { lease, mut entries, callers, .. } = self;
+        let mut taken = 0;
+        callers.into_iter().map(move |caller| {
+            let its_own: Vec<_> = entries.drain(..caller.entries - taken).collect();
+            taken = caller.entries;
+            let Caller { durability, asked_at, .. } = caller;
+            let callers = vec![Caller { entries: its_own.len(), ..caller }];
+            Append { lease: lease.clone(), entries: its_own, durability, asked_at, callers }
+        })
+    }
+
+    /// Whoever waits for several waits for the first of them, and finds the others answered when it wakes.
+    pub(super) fn answer(self, answer: &Result<(), Fault>) {
+        for caller in self.callers.into_iter().rev() {
+            // The caller may have gone.
+            let _ = caller.reply.send(answer.clone());
+        }
+    }
 }
 
 /// The statements that every append needs, prepared once per connection.
@@ -181,21 +237,21 @@ impl Writer {
             Err(error) => error,
         };
         let reopen = faults::needs_reopen(&error);
+        let fault = faults::from_sqlite(&self.place(), "write to", &error);
         // One that cannot be written (too large for what is left of the disk) must not take its neighbours with it.
-        if batch.len() > 1 && !reopen {
+        if batch.iter().map(|append| append.callers.len()).sum::<usize>() > 1 && !reopen {
             let mut trust = Trust::Keep;
-            for append in batch {
+            for append in batch.into_iter().flat_map(Append::split) {
                 if trust == Trust::Keep {
                     trust = self.write(statements, vec![append]);
                 } else {
-                    let _ = append.reply.send(Err(faults::from_sqlite(&self.place(), "write to", &error)));
+                    append.answer(&Err(fault.clone()));
                 }
             }
             return trust;
         }
-        let fault = faults::from_sqlite(&self.place(), "write to", &error);
         for append in batch {
-            let _ = append.reply.send(Err(fault.clone()));
+            append.answer(&Err(fault.clone()));
         }
         if reopen { Trust::Reopen } else { Trust::Keep }
     }
@@ -206,14 +262,16 @@ impl Writer {
         for (append, answer) in batch.into_iter().zip(answers) {
             let after = self.held.get(&append.lease.session).and_then(|held| held.answered_after);
             match after {
-                Some(sync) if answer.is_ok() && sync == number => unsynced.push(append),
-                Some(sync) if answer.is_ok() => followers.push((sync, append.reply)),
-                _ => _ = append.reply.send(answer),
+                Some(sync) if answer.is_ok() && sync == number => unsynced.extend(append.callers),
+                Some(sync) if answer.is_ok() => {
+                    followers.extend(append.callers.into_iter().map(|caller| (sync, caller.reply)));
+                }
+                _ => append.answer(&answer),
             }
         }
         if !unsynced.is_empty() || !followers.is_empty() {
             let does_sync = self.does_sync();
-            let wish = |Append { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
+            let wish = |Caller { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
             self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, does_sync);
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rusqlite::{Connection, params};
 use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, Principal, SessionId, Summary};
@@ -36,6 +37,8 @@ pub(super) struct HeldLease {
     pub(super) pending: Option<KnownLog>,
     /// A commit has failed, so what is on disk may be more than `done`.
     pub(super) uncertain: bool,
+    /// When something that has time was last asked for, and nothing that has none since: a turn has begun.
+    pub(super) prompted_at: Option<Instant>,
 }
 
 /// A session's row number and totals, as this lease's holder knows them.
@@ -56,6 +59,7 @@ impl HeldLease {
             answered_after: None,
             pending: None,
             uncertain: false,
+            prompted_at: None,
         }
     }
 

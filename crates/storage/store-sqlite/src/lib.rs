@@ -24,6 +24,7 @@ mod owners;
 mod patience;
 mod progress;
 mod reader;
+mod resting;
 mod rows;
 mod shelf;
 mod skim;
@@ -38,7 +39,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -174,8 +175,7 @@ impl Store for SqliteStore {
         durability: Durability,
     ) -> Later<'static, Result<(), Fault>> {
         let lease = lease.clone();
-        let asked_at = Instant::now();
-        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply, asked_at }))
+        self.submit(|reply| WriterJob::Append(Append::new(lease, entries, durability, reply)))
     }
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {

@@ -1,7 +1,10 @@
 //! How far the writer has come, for readers: a read sees everything that was asked of this store before it, so it waits
 //! until the writer is done with that much. The writer never waits for a reader.
 
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::writer::WriterJob;
 
 #[derive(Default)]
 pub(super) struct Progress {
@@ -32,12 +35,17 @@ pub(super) struct Ticket {
     pub(super) progress: Arc<Progress>,
     /// Jobs of the writer that were queued before it.
     pub(super) jobs: u64,
+    pub(super) writer: Sender<WriterJob>,
 }
 
 impl Ticket {
     /// Returns when the writer is done with them.
     pub(super) fn wait(&self) {
         let mut reached = self.progress.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if *reached < self.jobs {
+            // What has time is not held back from whoever wants to read it. A writer that is gone has reached everything.
+            let _ = self.writer.send(WriterJob::Hurry);
+        }
         while *reached < self.jobs {
             reached = self.progress.changed.wait(reached).unwrap_or_else(PoisonError::into_inner);
         }

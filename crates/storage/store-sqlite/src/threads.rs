@@ -129,7 +129,11 @@ impl Threads {
     /// For a read that is asked for now.
     fn ticket(&self) -> Result<Option<Ticket>, Fault> {
         let writer = lock(&self.writer);
-        Ok(writer.as_ref().map(|it| Ticket { progress: it.progress.clone(), jobs: it.queued }))
+        let ticket = |it: &WriterThread| {
+            let (progress, writer) = (it.progress.clone(), it.queue.jobs.clone());
+            Ticket { progress, jobs: it.queued, writer }
+        };
+        Ok(writer.as_ref().map(ticket))
     }
 }
 

@@ -20,6 +20,7 @@ use super::leases::{HeldLease, owner};
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
+use super::resting::Resting;
 use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
@@ -41,6 +42,8 @@ pub(super) enum WriterJob {
     SyncFailed,
     /// The sync that appends waited for is over.
     Synced,
+    /// Somebody reads, and waits for what was asked for before.
+    Hurry,
     /// The store is dropped; nothing comes behind it.
     End,
 }
@@ -95,8 +98,10 @@ pub(super) struct Writer {
     pub(super) syncs: Syncs,
     /// Of all its connections.
     pub(super) patience: Patience,
-    /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
-    taken: VecDeque<WriterJob>,
+    /// Taken from the inbox and not done, by number; at most [`BATCH_JOBS_MAX`].
+    taken: VecDeque<(u64, WriterJob)>,
+    /// Older than these, and not done because they have time.
+    resting: Resting,
     /// Jobs that were ever taken.
     received: u64,
     /// Says how many of them are done to whoever reads.
@@ -166,6 +171,7 @@ impl Writer {
             syncs,
             patience,
             taken: VecDeque::new(),
+            resting: Resting::default(),
             received: 0,
             progress,
             note,
@@ -243,9 +249,9 @@ impl Writer {
         };
         let mut is_begun = false;
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
-            while let Some(job) = self.next() {
+            while let Some((number, job)) = self.next() {
                 if let Err(fault) = self.syncs.check_names() {
-                    self.taken.push_front(job);
+                    self.taken.push_front((number, job));
                     self.is_suspect = true;
                     return self.refuse_taken(&fault);
                 }
@@ -255,7 +261,10 @@ impl Writer {
                 }
                 let trust = match job {
                     WriterJob::Append(append) => {
-                        let batch = self.batch(append);
+                        let batch = self.batch(number, append);
+                        if batch.is_empty() {
+                            continue;
+                        }
                         let trust = self.write(&mut statements, batch);
                         self.folds.begin_if_due(&self.home);
                         self.watch_wal(connection);
@@ -263,9 +272,9 @@ impl Writer {
                     }
                     WriterJob::Request(request) => match self.prepare_for(connection, &request) {
                         Ok(()) => self.attend(connection, request),
-                        Err(()) => return self.taken.push_front(WriterJob::Request(request)),
+                        Err(()) => return self.taken.push_front((number, WriterJob::Request(request))),
                     },
-                    WriterJob::SyncFailed | WriterJob::Synced | WriterJob::End => Trust::Keep,
+                    WriterJob::SyncFailed | WriterJob::Synced | WriterJob::Hurry | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
                 self.renew_if_due(connection);
@@ -318,14 +327,18 @@ impl Writer {
     fn wait(&mut self, connection: Option<&Connection>) -> bool {
         if self.taken.is_empty() && !self.is_ending {
             let first = match connection {
-                None => self.inbox.recv().ok(),
-                Some(connection) => self.wait_idle(connection),
+                _ if !self.resting.is_empty() => self.wait_for_company(),
+                None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(connection) => self.wait_idle(connection).ok_or(RecvTimeoutError::Disconnected),
             };
-            let Some(first) = first else { return false };
-            self.take(first);
+            match first {
+                Ok(first) => self.take(first),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
         }
         self.take_waiting();
-        !self.is_ending || !self.taken.is_empty()
+        !self.is_ending || !self.taken.is_empty() || !self.resting.is_empty()
     }
 
     fn wait_idle(&mut self, connection: &Connection) -> Option<WriterJob> {
@@ -378,27 +391,6 @@ impl Writer {
         self.syncs.are_quick() || (self.held.len() <= 1 && self.taken.is_empty())
     }
 
-    fn take(&mut self, job: WriterJob) {
-        match job {
-            WriterJob::End => self.is_ending = true,
-            // It was only to wake us.
-            WriterJob::SyncFailed | WriterJob::Synced => {}
-            WriterJob::Append(_) | WriterJob::Request(_) => {
-                self.received += 1;
-                self.taken.push_back(job);
-            }
-        }
-    }
-
-    /// Between two jobs: everything that was taken and does not wait is done.
-    fn tell_progress(&self) {
-        self.progress.reach(self.received - self.taken.len() as u64);
-    }
-
-    fn next(&mut self) -> Option<WriterJob> {
-        self.taken.pop_front()
-    }
-
     pub(super) fn place(&self) -> PathBuf {
         self.home.join(database::FILE_NAME)
     }
@@ -445,11 +437,13 @@ impl Writer {
 
     /// Gives a neighbour back, too, if that is what comes next and nothing of it waits for a sync.
     fn release_next(&mut self) -> Option<ReplySender<()>> {
-        let Some(WriterJob::Request(StoreRequest::Release { lease, .. })) = self.taken.front() else { return None };
+        let Some((_, WriterJob::Request(StoreRequest::Release { lease, .. }))) = self.taken.front() else {
+            return None;
+        };
         if self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty()) {
             return None;
         }
-        let Some(WriterJob::Request(StoreRequest::Release { lease, reply })) = self.next() else { return None };
+        let Some((_, WriterJob::Request(StoreRequest::Release { lease, reply }))) = self.next() else { return None };
         self.release(&lease);
         Some(reply)
     }
@@ -463,9 +457,12 @@ impl Writer {
 
     /// The database cannot be opened. Locks can still be given back.
     fn refuse_taken(&mut self, fault: &Fault) {
-        while let Some(job) = self.next() {
+        for (_, append) in self.resting.all() {
+            append.answer(&Err(fault.clone()));
+        }
+        while let Some((_, job)) = self.next() {
             match job {
-                WriterJob::Append(append) => _ = append.reply.send(Err(fault.clone())),
+                WriterJob::Append(append) => append.answer(&Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Release { lease, reply }) => {
                     self.release(&lease);
                     let _ = reply.send(Ok(()));
@@ -475,8 +472,11 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Record { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Shelf(change)) => change.refuse(fault.clone()),
-                WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::Synced | WriterJob::End => {
-                }
+                WriterJob::Request(StoreRequest::Tidy)
+                | WriterJob::SyncFailed
+                | WriterJob::Synced
+                | WriterJob::Hurry
+                | WriterJob::End => {}
             }
         }
         self.tell_progress();

@@ -1,31 +1,97 @@
-//! Which appends go into one transaction, and how long the first of them waits for others.
+//! Which job is next, which appends go into one transaction, and how long they wait for others.
 
 use super::*;
 
 impl Writer {
-    /// The append and its neighbours. Where all of them have time, those that come meanwhile are written with them: a turn
-    /// that is over soon is one transaction. So are turns that end while a sync runs: none of them would be told earlier if
-    /// it were committed at once, since the next sync begins behind this one.
-    pub(super) fn batch(&mut self, first: Append) -> Vec<Append> {
-        let mut batch = vec![first];
+    pub(super) fn take(&mut self, job: WriterJob) {
+        match job {
+            WriterJob::End => self.is_ending = true,
+            WriterJob::Hurry => self.resting.hurry(),
+            // It was only to wake us.
+            WriterJob::SyncFailed | WriterJob::Synced => {}
+            WriterJob::Append(_) | WriterJob::Request(_) => {
+                self.received += 1;
+                self.taken.push_back((self.received, job));
+            }
+        }
+    }
+
+    /// Nothing is left but what has time: until the first of it has not, or something else comes.
+    pub(super) fn wait_for_company(&self) -> Result<WriterJob, RecvTimeoutError> {
+        match self.resting.time_left(self.syncs.patience(), Instant::now()) {
+            Some(left) if !left.is_zero() => self.inbox.recv_timeout(left),
+            _ => Err(RecvTimeoutError::Timeout),
+        }
+    }
+
+    /// Between two jobs: everything before the oldest that is not done.
+    pub(super) fn tell_progress(&self) {
+        let taken = self.taken.front().map(|(number, _)| *number);
+        let first = self.resting.first().into_iter().chain(taken).min();
+        self.progress.reach(first.map_or(self.received, |first| first - 1));
+    }
+
+    /// What rests comes before a request: that is done in its place between the appends.
+    pub(super) fn next(&mut self) -> Option<(u64, WriterJob)> {
+        let is_append = matches!(self.taken.front(), Some((_, WriterJob::Append(_))));
+        if is_append || self.resting.is_empty() {
+            return self.taken.pop_front();
+        }
+        let is_due = !self.taken.is_empty() || self.is_ending || self.is_rest_over();
+        if is_due { self.resting.pop().map(|(number, append)| (number, WriterJob::Append(append))) } else { None }
+    }
+
+    fn is_rest_over(&self) -> bool {
+        self.resting.time_left(self.syncs.patience(), Instant::now()).is_some_and(|left| left.is_zero())
+    }
+
+    /// The append and its neighbours; none where all of them have time. Turns that end while a sync runs are one transaction:
+    /// none of them would be told earlier if it were committed at once, since the next sync begins behind this one.
+    pub(super) fn batch(&mut self, number: u64, first: Append) -> Vec<Append> {
+        let mut batch = Vec::new();
+        self.sort_in(number, first, &mut batch);
         loop {
-            while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
-                if let Some(WriterJob::Append(append)) = self.next() {
-                    batch.push(append);
+            while let Some((_, WriterJob::Append(_))) = self.taken.front() {
+                if let Some((number, WriterJob::Append(append))) = self.taken.pop_front() {
+                    self.sort_in(number, append, &mut batch);
                 }
             }
-            if !self.taken.is_empty() || self.is_ending || batch.len() >= BATCH_JOBS_MAX || self.syncs.has_failed() {
+            batch.extend(self.rested(!batch.is_empty()));
+            if batch.is_empty() || !self.taken.is_empty() || self.is_ending || self.syncs.has_failed() {
                 return batch;
             }
-            let Some(left) = self.time_left(&batch) else { return batch };
+            let Some(left) = self.time_left(&batch).filter(|_| batch.len() < BATCH_JOBS_MAX) else { return batch };
             let Ok(job) = self.inbox.recv_timeout(left) else { return batch };
             self.take(job);
             self.take_waiting();
         }
     }
 
-    /// How long nobody of these needs an answer: all of them are in time for a sync later than now, or behind one of their
-    /// session that is.
+    /// An append has its place in the batch, or it rests.
+    fn sort_in(&mut self, number: u64, append: Append, batch: &mut Vec<Append>) {
+        if let Some(held) = self.held.get_mut(&append.lease.session) {
+            match append.durability {
+                Durability::Soon => held.prompted_at = Some(append.asked_at),
+                Durability::Now => {
+                    let took = held.prompted_at.take().map(|at| append.asked_at.saturating_duration_since(at));
+                    took.into_iter().for_each(|took| self.resting.learn(took));
+                }
+                Durability::Commit => {}
+            }
+        }
+        batch.extend(self.resting.place(number, append));
+    }
+
+    /// What has rested enough: where others are written, too, all that expects nothing of its own session soon.
+    fn rested(&mut self, in_company: bool) -> Vec<Append> {
+        let is_all = !self.taken.is_empty() || self.is_ending || (in_company && !self.resting.are_turns_short());
+        let patience = self.syncs.patience();
+        let rested = if is_all { self.resting.all() } else { self.resting.due(patience, Instant::now()) };
+        rested.into_iter().map(|(_, append)| append).collect()
+    }
+
+    /// How long nobody of these needs an answer, because a sync runs: all of them are in time for the next one, or behind one
+    /// of their session that is.
     fn time_left(&self, batch: &[Append]) -> Option<Duration> {
         let is_synced = |append: &Append| append.durability.is_synced();
         let has_time = |append: &Append| {
@@ -35,18 +101,6 @@ impl Writer {
                     .take_while(|other| !std::ptr::eq(*other, append))
                     .any(|other| is_synced(other) && other.lease.session == append.lease.session)
         };
-        if !batch.iter().all(has_time) {
-            return None;
-        }
-        if let Some(left) = self.syncs.running_for() {
-            return Some(left);
-        }
-        if batch.iter().any(|append| append.durability == Durability::Now) {
-            return None;
-        }
-        let patient = batch.iter().filter(|append| append.durability == Durability::Soon);
-        let due = patient.map(|append| append.asked_at).min()? + self.syncs.patience();
-        let left = due.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
+        if batch.iter().all(has_time) { self.syncs.running_for() } else { None }
     }
 }
