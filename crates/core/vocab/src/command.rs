@@ -96,7 +96,8 @@ pub enum SessionVerb {
     },
     /// Stops what runs unless another peer is here: this one goes, and nobody would be left.
     InterruptIfAlone,
-    /// Stops this turn unless another peer began it that is here: this one came into it later, and does not want it any more.
+    /// This peer does not want the turn any more: it stops, unless other peers are here that began it and have not said the
+    /// same. For who came into it later, or began it together with others.
     InterruptUnlessWanted {
         turn: TurnId,
     },

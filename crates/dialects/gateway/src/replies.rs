@@ -119,7 +119,10 @@ impl Gateway {
             return self.fail(id, &refusal, out);
         };
         match result {
-            Ok(Reply::Started { turn }) => self.starts(at, id, &turn, How::Started, out),
+            Ok(Reply::Started { turn }) => {
+                let how = self.views[at].how_begun(&turn);
+                self.starts(at, id, &turn, how, out);
+            }
             Ok(Reply::Waiting { item, .. }) => {
                 let view = &mut self.views[at];
                 if view.state.lane.mode == vocab::LaneMode::Interrupt {

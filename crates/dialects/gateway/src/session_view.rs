@@ -196,6 +196,14 @@ impl SessionView {
         self.run.get_or_insert_with(|| GatewayRun::new(turn.clone(), false))
     }
 
+    /// How a message came into a run that begins with it. It did not wait, so where others waited it is the last of them.
+    pub(crate) fn how_begun(&mut self, turn: &TurnId) -> How {
+        match self.run_of(turn).taken.len() {
+            count @ 2.. => How::Collected { count, leader: false },
+            _ => How::Started,
+        }
+    }
+
     /// How a message came into the run that took it.
     pub(crate) fn how(&mut self, turn: &TurnId, item: &ItemId) -> How {
         let run = self.run_of(turn);

@@ -174,13 +174,12 @@ impl Gateway {
             .iter()
             .flat_map(|view| {
                 let interrupt = view.run.as_ref().and_then(|run| {
-                    let is_begun = |it: &InRun| matches!(it.how, How::Started | How::Collected { .. });
+                    // What began with the messages of others goes on for them.
+                    let is_shared = |it: &InRun| matches!(it.how, How::Joined | How::Collected { .. });
                     let turn = run.turn.clone();
-                    match view.ids.iter().any(is_begun) {
+                    match view.ids.iter().any(|it| it.how == How::Started) {
                         true => Some(SessionVerb::Interrupt { turn: Some(turn) }),
-                        false if view.ids.iter().any(|it| it.how == How::Joined) => {
-                            Some(SessionVerb::InterruptUnlessWanted { turn })
-                        }
+                        false if view.ids.iter().any(is_shared) => Some(SessionVerb::InterruptUnlessWanted { turn }),
                         false => None,
                     }
                 });

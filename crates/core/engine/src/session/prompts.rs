@@ -24,8 +24,8 @@ pub(super) struct Prompts {
     in_log: HashSet<ItemId>,
     /// Who wanted the turn that runs, or ran last.
     pub(super) turn_by: Option<Principal>,
-    /// The peer that sent its message; none after a restart.
-    pub(super) turn_from: Option<PeerId>,
+    /// The peers that sent its messages and have not said that they want it no more; none after a restart.
+    pub(super) turn_from: Vec<PeerId>,
     /// Who sent the items that a failed store made the session forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
     /// Of items that came with one, until a turn takes them.
@@ -45,7 +45,7 @@ impl Prompts {
             queue: Queue::new(policy),
             in_log: HashSet::new(),
             turn_by: None,
-            turn_from: None,
+            turn_from: Vec::new(),
             senders: HashMap::new(),
             traces: HashMap::new(),
             turn_trace: None,
@@ -153,7 +153,7 @@ impl Session {
     }
 
     /// Whether what came from `sender` came from somebody else than this peer who is here.
-    pub(super) fn is_another_here(&self, sender: Option<PeerId>, peer: PeerId) -> bool {
+    fn is_another_here(&self, sender: Option<PeerId>, peer: PeerId) -> bool {
         sender.is_some_and(|sender| sender != peer && self.log.peers.is_here(sender))
     }
 
@@ -214,7 +214,7 @@ impl Session {
     fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.prompts.turn_by = items.first().and_then(|item| item.by.clone());
-        self.prompts.turn_from = items.first().and_then(|item| Some(item.sender?.0));
+        self.prompts.turn_from = items.iter().filter_map(|item| Some(item.sender?.0)).collect();
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         self.log_taken(&turn, &items);

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use vocab::{
     Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LaneNote, LanePolicy, Overflow,
-    PeerId, Principal, SettleReason, SteerPoint,
+    SettleReason, SteerPoint,
 };
 
 pub(crate) use acts::{QueueAct, TurnOver};
@@ -380,8 +380,9 @@ impl Queue {
         let first = self.waiting.remove(at).expect("the position was just found").item;
         let mut items = vec![first];
         if items[0].delivery == Delivery::Policy && self.coalesces() {
-            let from = sender(&items[0]);
-            items.extend(self.take(WAITING_MAX, |w| w.item.delivery == Delivery::Policy && sender(&w.item) == from));
+            // Whoever sent them: a message that leaves it to the policy comes by the session's own frontend, over however
+            // many connections, and each of these is told of the one turn.
+            items.extend(self.take(WAITING_MAX, |waiting| waiting.item.delivery == Delivery::Policy));
         }
         acts.push(self.begin(items));
         acts.push(QueueAct::Changed);
@@ -454,11 +455,6 @@ fn wants_own_turn(item: &Item) -> bool {
 /// Whether an item that waits in an idle queue runs before a new one. A debounce holds `Policy` items only.
 fn goes_first(waiting: &Item, new: &Item) -> bool {
     wants_own_turn(waiting) && (new.delivery == Delivery::Policy || waiting.delivery != Delivery::Policy)
-}
-
-/// Messages of different people are not made one. Behind a restart only the principal is known.
-fn sender(item: &Item) -> (Option<PeerId>, Option<Principal>) {
-    (item.sender.map(|(peer, _)| peer), item.by.clone())
 }
 
 fn how_many(drain: Drain) -> usize {

@@ -61,8 +61,7 @@ impl Session {
                 Ok(Reply::Interrupted { was_running: is_alone && self.interrupt(None) })
             }
             SessionVerb::InterruptUnlessWanted { turn } => {
-                let is_wanted = self.is_another_here(self.prompts.turn_from, outbox.peer);
-                Ok(Reply::Interrupted { was_running: !is_wanted && self.interrupt(Some(&turn)) })
+                Ok(Reply::Interrupted { was_running: self.interrupt_unless_wanted(outbox.peer, &turn) })
             }
             SessionVerb::AbortRetry => {
                 self.abort_retry();
@@ -115,6 +114,16 @@ impl Session {
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
+    }
+
+    /// This peer wants the turn no more: it ends, unless others whose messages began it are here and have not said the same.
+    fn interrupt_unless_wanted(&mut self, peer: PeerId, turn: &TurnId) -> bool {
+        if self.current_turn().as_ref() != Some(turn) {
+            return false;
+        }
+        self.prompts.turn_from.retain(|from| *from != peer);
+        let is_wanted = self.prompts.turn_from.iter().any(|from| self.log.peers.is_here(*from));
+        !is_wanted && self.interrupt(Some(turn))
     }
 
     /// Whether something ran that the interrupt meant: this turn, or whatever runs or is about to.

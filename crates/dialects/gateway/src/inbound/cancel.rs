@@ -87,11 +87,11 @@ impl Gateway {
                     }
                 }
                 let (verb, part) = match (how, others) {
-                    (How::Started, _) | (How::Collected { .. }, 0) => {
-                        (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt)
-                    }
+                    (How::Started, _) => (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt),
                     // Others may be in it on connections that this one knows nothing of.
-                    (How::Joined, 0) => (SessionVerb::InterruptUnlessWanted { turn }, WorkPart::Withdraw(id)),
+                    (How::Joined | How::Collected { .. }, 0) => {
+                        (SessionVerb::InterruptUnlessWanted { turn }, WorkPart::Withdraw(id))
+                    }
                     (How::Steered, _) | (How::Joined | How::Collected { .. }, _) => {
                         return self.withdraw(id, work, out);
                     }

@@ -4,7 +4,7 @@ mod sim;
 
 use vocab::{
     Coalesce, Delivery, Drain, FaultKind, Image, Item, ItemEnd, LaneMode, LanePolicy, LateSteer, Overflow, Part,
-    PeerId, SteerPoint, Tag,
+    PeerId, Principal, SteerPoint, Tag,
 };
 
 use super::*;
@@ -129,17 +129,18 @@ fn missed_backlog_gets_turns_of_its_own_and_steers_nobody() {
 }
 
 #[test]
-fn coalescing_makes_one_turn_per_sender() {
+fn coalescing_makes_one_turn_of_all_whoever_sent_them() {
     for (coalesce, debounce_ms, first) in [
         (Coalesce::Auto, 0, "start a, changed"),
-        (Coalesce::Auto, 5, "start a+c, changed"),
-        (Coalesce::Always, 0, "start a+c, changed"),
+        (Coalesce::Auto, 5, "start a+b+c, changed"),
+        (Coalesce::Always, 0, "start a+b+c, changed"),
         (Coalesce::Never, 5, "start a, changed"),
     ] {
         let mut lane = busy(LanePolicy { coalesce, debounce_ms, ..LanePolicy::default() });
         for (id, peer) in [("a", 1), ("b", 2), ("c", 1)] {
             lane.offer(Item { sender: Some((PeerId(peer), Tag(1))), ..item(id, Delivery::Policy) }, 0);
         }
+        lane.offer(item("d", Delivery::Enqueue), 0);
         let acts = lane.turn_ended(TurnOver::Completed, 5);
         assert_eq!(show(&acts), first, "{coalesce:?} {debounce_ms}");
     }
@@ -566,7 +567,7 @@ fn follow_ups_without_end_let_others_have_their_turn() {
 }
 
 #[test]
-fn behind_a_restart_messages_of_two_people_are_still_two() {
+fn behind_a_restart_what_waited_is_one_turn_too() {
     let mut lane = Queue::new(LanePolicy { coalesce: Coalesce::Always, ..LanePolicy::default() });
     let from =
         |id: &str, who: &str| Item { by: Some(Principal::user(who)), sender: None, ..item(id, Delivery::Policy) };
@@ -576,5 +577,5 @@ fn behind_a_restart_messages_of_two_people_are_still_two() {
         QueueAct::Start { items, .. } => Some(items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>()),
         _ => None,
     });
-    assert_eq!(started, Some(vec!["a1".to_owned(), "a2".to_owned()]));
+    assert_eq!(started, Some(vec!["a1".to_owned(), "b1".to_owned(), "a2".to_owned()]));
 }

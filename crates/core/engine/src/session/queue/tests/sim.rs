@@ -41,7 +41,7 @@ struct Story {
     offered: u64,
     ended: BTreeSet<u64>,
     /// The last item consumed, per class that promises an order.
-    last: BTreeMap<(u8, u64), u64>,
+    last: BTreeMap<u8, u64>,
     restored: bool,
 }
 
@@ -228,17 +228,17 @@ impl Story {
     }
 
     fn consume(&mut self, item: &Item, steers: bool) {
-        // Collecting reorders between senders, never within one; steering overtakes an older one's backlog.
-        let (class, sender) = match item.delivery {
-            Delivery::Policy if steers => (6, 0),
-            Delivery::Policy => (0, item.sender.expect("kept in these stories").0.0),
-            Delivery::Steer => (1, 0),
-            Delivery::FollowUp => (2, 0),
-            Delivery::Enqueue => (3, 0),
-            Delivery::Queue => (4, 0),
-            Delivery::RejectIfBusy => (5, 0),
+        // Collecting reorders nothing; steering overtakes an older one's backlog.
+        let class = match item.delivery {
+            Delivery::Policy if steers => 6,
+            Delivery::Policy => 0,
+            Delivery::Steer => 1,
+            Delivery::FollowUp => 2,
+            Delivery::Enqueue => 3,
+            Delivery::Queue => 4,
+            Delivery::RejectIfBusy => 5,
         };
-        let before = self.last.insert((class, sender), number(item));
+        let before = self.last.insert(class, number(item));
         assert!(before.is_none_or(|before| before < number(item)), "{} came before {before:?}", item.id);
         self.end(item);
     }
