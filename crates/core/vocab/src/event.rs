@@ -355,6 +355,8 @@ pub struct State {
     pub lane_is_own: bool,
     /// Until then what would be asked is allowed.
     pub elevated_until_ms: Option<i64>,
+    /// What the model was chosen by, where that is not its own name.
+    pub model_called: Option<Arc<str>>,
 }
 
 impl State {

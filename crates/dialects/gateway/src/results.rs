@@ -162,7 +162,8 @@ impl SessionConfig {
     pub fn of(state: &State, now_ms: i64) -> Self {
         let until_ms = state.elevated_until_ms.filter(|until| *until > now_ms);
         let elevation = Elevation { active: until_ms.is_some(), until_ms: Nullable(until_ms) };
-        Self { model_tier: state.model.clone(), queue: (&state.lane).into(), elevation }
+        let model_tier = state.model_called.as_ref().unwrap_or(&state.model).clone();
+        Self { model_tier, queue: (&state.lane).into(), elevation }
     }
 }
 words! { /// Why a lane did not take or keep a message.

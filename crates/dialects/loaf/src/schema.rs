@@ -83,6 +83,7 @@ mod tests {
             lane: vocab::LanePolicy::default(),
             lane_is_own: false,
             elevated_until_ms: None,
+            model_called: None,
         };
         let session = state.session.clone();
         let (tools, notices, present) = Default::default();

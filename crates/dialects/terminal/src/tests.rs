@@ -74,6 +74,7 @@ fn opened() -> StoryStep {
         lane: vocab::LanePolicy::default(),
         lane_is_own: false,
         elevated_until_ms: None,
+        model_called: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
     let opened = Opened {

@@ -212,6 +212,7 @@ impl<'a> Importer<'a> {
             }
             "model_change" => Body::Setting(SettingEntry::Model {
                 model: self.reader.admitted(model_change(fields, self.reader.models)?)?,
+                called: None,
             }),
             "thinking_level_change" => {
                 let level = fields.text("thinkingLevel").filter(|level| level != "off");

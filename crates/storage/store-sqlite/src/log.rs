@@ -404,6 +404,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
         last_message_ms: None,
         lane: None,
         elevated_until_ms: None,
+        model_called: None,
         ..old
     };
     let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq <= ?2 ORDER BY seq");

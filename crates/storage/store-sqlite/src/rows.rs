@@ -218,7 +218,7 @@ fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let arc = |at| -> rusqlite::Result<Option<Arc<str>>> { Ok(text(row, at)?.map(Into::into)) };
     let count = |at| -> rusqlite::Result<u64> { Ok(from_int(number(row, at)?)) };
-    let (lane, elevated_until_ms) = wishes::read(text(row, 17)?.as_deref());
+    let wishes = wishes::read(text(row, 17)?.as_deref());
     Ok(Summary {
         id: text(row, 0)?.unwrap_or_default().into(),
         workspace: path(row, 1)?,
@@ -245,8 +245,9 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
             ValueRef::Integer(at_ms) => Some(at_ms),
             _ => None,
         },
-        lane,
-        elevated_until_ms,
+        lane: wishes.lane,
+        elevated_until_ms: wishes.elevated_until_ms,
+        model_called: wishes.model_called,
     })
 }
 
@@ -277,7 +278,7 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
         count(summary.usage.output),
         Value::Integer(summary.usage.estimated.into()),
         text(&summary.thinking),
-        wishes::write(summary.lane.as_ref(), summary.elevated_until_ms).map_or(Value::Null, Value::Text),
+        wishes::write(summary).map_or(Value::Null, Value::Text),
         summary.child_of.as_ref().map_or(Value::Null, |id| Value::Text(id.to_string())),
         summary.last_message_ms.map_or(Value::Null, Value::Integer),
     ]

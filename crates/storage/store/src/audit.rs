@@ -194,7 +194,7 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::Queue(QueueEntry::Settled { why: Some(SettleReason::Interrupted), .. }) => ("cancel", None),
         Body::Queue(QueueEntry::Settled { .. }) => return None,
         Body::Ask(AskEntry::Closed { end: AskEnd::Answered { answer, .. }, .. }) => ("answer", with(answered(answer))),
-        Body::Setting(SettingEntry::Model { model }) => ("model", Some(model.clone())),
+        Body::Setting(SettingEntry::Model { model, .. }) => ("model", Some(model.clone())),
         Body::Setting(SettingEntry::Mode { mode }) => ("mode", with(mode.as_str())),
         Body::Setting(SettingEntry::Thinking { level }) => ("thinking", level.clone()),
         Body::Setting(SettingEntry::Gadgets { off }) => ("gadgets", with(&format!("off: {}", off.join(", ")))),

@@ -27,6 +27,7 @@ pub fn blank(new: &NewSession) -> Summary {
         last_message_ms: None,
         lane: None,
         elevated_until_ms: None,
+        model_called: None,
     }
 }
 
@@ -44,7 +45,7 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         Body::Opened { workspace, model, mode, child_of, .. } => {
             summary.child_of = child_of.as_ref().map(|(session, _)| session.clone());
             summary.workspace = workspace.clone();
-            summary.model = model.clone();
+            (summary.model, summary.model_called) = (model.clone(), None);
             summary.mode = *mode;
         }
         Body::User { parts, .. } => {
@@ -55,7 +56,9 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         }
         Body::Assistant { .. } => said(summary, entry.at_ms),
         Body::Turn(TurnEntry::Ended(_)) => summary.turns += 1,
-        Body::Setting(SettingEntry::Model { model }) => summary.model = model.clone(),
+        Body::Setting(SettingEntry::Model { model, called }) => {
+            (summary.model, summary.model_called) = (model.clone(), called.clone());
+        }
         Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
         Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
         Body::Setting(SettingEntry::Lane { policy }) => summary.lane = *policy,

@@ -106,7 +106,7 @@ impl Written {
     fn take(&mut self, body: &Body) {
         match body {
             Body::Opened { model, mode, .. } => (self.model, self.mode) = (Some(model.clone()), Some(*mode)),
-            Body::Setting(SettingEntry::Model { model }) => self.model = Some(model.clone()),
+            Body::Setting(SettingEntry::Model { model, .. }) => self.model = Some(model.clone()),
             Body::Setting(SettingEntry::Mode { mode }) => self.mode = Some(*mode),
             Body::Setting(SettingEntry::Title { title }) => self.title = Some(title.clone()),
             Body::Setting(SettingEntry::Thinking { level }) => self.thinking = Some(level.clone()),

@@ -116,7 +116,7 @@ fn shown(body: &Body) -> String {
         Body::Shell(ShellEntry::Started { command, .. }) => format!("shell {command:?} starts"),
         Body::Shell(ShellEntry::Called { tool, .. }) => format!("{tool} is called by hand"),
         Body::Shell(ShellEntry::Returned(result)) => format!("{} by hand {:?}", result.tool, result.end),
-        Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
+        Body::Setting(SettingEntry::Model { model, .. }) => format!("model {model}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
         Body::Setting(SettingEntry::Lane { policy: Some(policy) }) => format!("lane {:?}", policy.mode),

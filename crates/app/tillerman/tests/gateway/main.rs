@@ -27,6 +27,7 @@ mod drive_http;
 mod guards;
 mod guessing;
 mod metrics;
+mod models;
 mod operator;
 mod operator_settings;
 mod restart;

@@ -73,6 +73,7 @@ impl Session {
         let continues = summary.is_some() && seed.settings.on_restart == OnRestart::Continue;
         seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
+            model_called: summary.and_then(|it| it.model_called.clone()),
             mode: summary.map_or(seed.settings.mode, |it| it.mode),
             // What an old log says is known when it is read, and so are its tasks.
             thinking: seed.settings.thinking.clone(),
@@ -84,6 +85,9 @@ impl Session {
             settings.set_lane(Some(policy));
         }
         settings.set_elevated(summary.and_then(|it| it.elevated_until_ms));
+        // Who opens it with another model has not chosen that by this name.
+        let as_left = summary.filter(|it| it.model == settings.model);
+        settings.set_called(as_left.and_then(|it| it.model_called.clone()));
         Self {
             id: seed.log.session.clone(),
             shared,

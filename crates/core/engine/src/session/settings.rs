@@ -28,10 +28,12 @@ pub(super) struct InForce {
 }
 
 /// What a session has of its own, beside what is usual.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct OwnWishes {
     pub(super) lane: bool,
     pub(super) elevated_until_ms: Option<i64>,
+    /// What its model was chosen by, where that is not the model's own name.
+    pub(super) model_called: Option<Arc<str>>,
 }
 
 /// How far ahead questions may be waived.
@@ -63,11 +65,11 @@ impl InForce {
     pub(super) fn chosen(&self) -> &Arc<ModelInfo> {
         self.fallback.as_ref().map_or(&self.asked, |fallback| fallback.home())
     }
-    pub(super) fn own(&self) -> OwnWishes {
-        self.own
+    pub(super) fn own(&self) -> &OwnWishes {
+        &self.own
     }
     pub(super) fn stance(&self) -> Stance {
-        Stance { settings: self.now.clone(), model: self.chosen().clone(), own: self.own }
+        Stance { settings: self.now.clone(), model: self.chosen().clone(), own: self.own.clone() }
     }
 
     pub(super) fn set_mode(&mut self, mode: Mode) {
@@ -99,6 +101,9 @@ impl InForce {
     }
     pub(super) fn set_compaction(&mut self, policy: CompactionPolicy) {
         self.now.compaction = policy;
+    }
+    pub(super) fn set_called(&mut self, name: Option<Arc<str>>) {
+        self.own.model_called = name;
     }
     /// Chooses a model. Which one is asked is [`InForce::ask`]'s business.
     pub(super) fn choose(&mut self, slug: Arc<str>) {
@@ -261,6 +266,7 @@ impl Session {
     fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
         let model = self.shared.ports.provider.resolve(slug)?;
         self.settings.choose(model.slug.clone());
+        self.settings.set_called((*model.slug != *slug).then(|| slug.into()));
         self.speak_to(Arc::new(model));
         Ok(())
     }
@@ -308,10 +314,18 @@ impl Session {
         if !self.settings.gadgets_off.is_empty() {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
         }
+        if self.settings.own.model_called.is_some() {
+            self.log_model();
+        }
         if self.settings.own.lane {
             self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: Some(self.settings.lane) }));
         }
         self.log_thinking();
+    }
+
+    fn log_model(&mut self) {
+        let (model, called) = (self.settings.model.clone(), self.settings.own.model_called.clone());
+        self.log(Body::Setting(SettingEntry::Model { model, called }));
     }
 
     fn log_thinking(&mut self) {
@@ -325,8 +339,9 @@ impl Session {
         if self.log.last_seq() == 0 {
             return self.log_opened();
         }
-        if self.log.logged().model != self.settings.model {
-            self.log(Body::Setting(SettingEntry::Model { model: self.settings.model.clone() }));
+        let logged = self.log.logged();
+        if logged.model != self.settings.model || logged.model_called != self.settings.own.model_called {
+            self.log_model();
         }
         if self.log.logged().mode != self.settings.mode {
             self.log(Body::Setting(SettingEntry::Mode { mode: self.settings.mode }));

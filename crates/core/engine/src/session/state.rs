@@ -44,6 +44,7 @@ impl Session {
             lane: settings.lane,
             lane_is_own: own.lane,
             elevated_until_ms: own.elevated_until_ms,
+            model_called: own.model_called.clone(),
         }
     }
 

@@ -63,8 +63,9 @@ impl Admission<'_> {
                 forked_from: None,
                 child_of: None,
             },
-            Body::Setting(SettingEntry::Model { model: named }) => {
-                Body::Setting(SettingEntry::Model { model: self.model(named, model) })
+            // What a name stands for where the file comes from, it need not stand for here.
+            Body::Setting(SettingEntry::Model { model: named, .. }) => {
+                Body::Setting(SettingEntry::Model { model: self.model(named, model), called: None })
             }
             // Which file a session is kept in step with is our own word.
             Body::Note(NoteEntry::Imported { file, .. }) if file.as_deref() == Some(self.file) => body.clone(),

@@ -162,6 +162,8 @@ pub enum BranchEntry {
 pub enum SettingEntry {
     Model {
         model: Arc<str>,
+        /// What it was chosen by, where that is not its own name: a tier, an alias.
+        called: Option<Arc<str>>,
     },
     Mode {
         mode: Mode,

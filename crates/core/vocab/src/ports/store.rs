@@ -161,6 +161,8 @@ pub struct Summary {
     /// Its own rules for its queue.
     pub lane: Option<LanePolicy>,
     pub elevated_until_ms: Option<i64>,
+    /// What its model was chosen by, where that is not the model's own name.
+    pub model_called: Option<Arc<str>>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,5 +1,7 @@
 //! Carrying a slash command out on a session, and what its sender reads.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use vocab::{Change, Inspection, SessionId, SessionVerb, SlashOutcome, SlashReply};
 
@@ -88,9 +90,10 @@ impl Gateway {
         out: &mut Out,
     ) {
         let name = plan.shown().to_owned();
-        let spoken = spoken(plan, done);
+        let called = self.view_mut(session).and_then(|view| view.state.model_called.clone());
+        let spoken = spoken(plan, done, called);
         let usage = UsageSum::of(&vocab::Usage::default(), None);
-        let content: std::sync::Arc<str> = spoken.text.into();
+        let content: Arc<str> = spoken.text.into();
         let text = ContentData { text: content.to_string(), transient: None, is_final: None };
         self.ledger.event(id, &events::tail("content", &text), out);
         let said = DoneData {
@@ -119,7 +122,8 @@ impl Gateway {
     }
 }
 
-fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
+/// `called`: what the model of the session was chosen by, where that is not its own name.
+fn spoken(plan: CommandPlan, done: Done, called: Option<Arc<str>>) -> CommandSaid {
     if let Some(refused) = done.refused {
         let data = json!({"code": refused.code.number(), "reason": refused.reason});
         return CommandSaid { ok: false, text: refused.message, data };
@@ -152,7 +156,10 @@ fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
         }
         (CommandPlan::Engine { .. }, _, Some(reply)) => {
             let ok = reply.result.is_ok();
-            let data = reply.result.as_ref().map_or_else(|fault| json!({"message": fault.message}), outcome_data);
+            let data = match &reply.result {
+                Ok(outcome) => outcome_data(outcome, called),
+                Err(fault) => json!({"message": fault.message}),
+            };
             CommandSaid { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
         }
         (CommandPlan::Reset, ..) => good("the conversation starts over".to_owned(), json!({})),
@@ -193,7 +200,7 @@ fn paired_said(paired: &PairingAnswer) -> CommandSaid {
 }
 
 /// For programs: what has numbers or names in it.
-fn outcome_data(outcome: &SlashOutcome) -> Value {
+fn outcome_data(outcome: &SlashOutcome, called: Option<Arc<str>>) -> Value {
     match outcome {
         SlashOutcome::Context(it) => json!({
             "estimatedTokens": it.used, "contextWindow": it.window, "usagePct": it.percent, "messages": it.messages,
@@ -202,7 +209,9 @@ fn outcome_data(outcome: &SlashOutcome) -> Value {
             "sessionId": state.session.as_str(), "model": state.model, "mode": state.mode.as_str(),
             "runId": state.turn.as_ref().map(|turn| turn.as_str()), "messages": state.messages,
         }),
-        SlashOutcome::Model { model, models, .. } => json!({"modelTier": model, "available": models}),
+        SlashOutcome::Model { model, models, .. } => {
+            json!({"modelTier": called.as_ref().unwrap_or(model), "model": model, "available": models})
+        }
         SlashOutcome::Compacted(it) => json!({
             "compacted": it.nothing.is_none(), "messagesBefore": it.messages_before, "messagesAfter": it.messages_after,
         }),

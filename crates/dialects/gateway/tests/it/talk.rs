@@ -41,6 +41,7 @@ fn state(session: &str, turn: Option<&str>) -> State {
         lane: vocab::LanePolicy::default(),
         lane_is_own: false,
         elevated_until_ms: None,
+        model_called: None,
     }
 }
 

@@ -227,6 +227,7 @@ pub(crate) fn state(chat: &str, last_seq: u64) -> State {
         lane: vocab::LanePolicy::default(),
         lane_is_own: false,
         elevated_until_ms: None,
+        model_called: None,
     }
 }
 
@@ -296,6 +297,7 @@ fn saved(chat: &str) -> Saved {
         last_message_ms: None,
         lane: None,
         elevated_until_ms: None,
+        model_called: None,
     };
     Saved { summary, place: format!("/store#{chat}").into() }
 }

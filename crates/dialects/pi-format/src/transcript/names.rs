@@ -76,7 +76,7 @@ impl Print {
     pub(super) fn of(at_ms: i64, kind: &str, body: &Body) -> Self {
         let mut print = Print::new(at_ms, kind);
         match body {
-            Body::Opened { model, .. } | Body::Setting(SettingEntry::Model { model }) => print.text(model),
+            Body::Opened { model, .. } | Body::Setting(SettingEntry::Model { model, .. }) => print.text(model),
             Body::User { parts, .. } => print.parts(parts),
             Body::Assistant { message, .. } => print.assistant(message),
             Body::Call(CallEntry::Ended { result, .. }) => {

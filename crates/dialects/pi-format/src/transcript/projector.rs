@@ -172,7 +172,7 @@ impl Projector {
             }
             Body::Model(ModelEntry::Retrying { fault, .. }) => Some(LineKind::Message(self.error(fault, faces, true))),
             Body::Turn(TurnEntry::Ended(end)) => self.ending(end, faces).map(LineKind::Message),
-            Body::Setting(SettingEntry::Model { model }) => {
+            Body::Setting(SettingEntry::Model { model, .. }) => {
                 (named || *model != self.model).then(|| model_change(model, faces))
             }
             Body::Setting(SettingEntry::Thinking { level }) => Some(LineKind::ThinkingChange { level: level.clone() }),
@@ -225,7 +225,7 @@ impl Projector {
                     self.opened_ms = entry.at_ms;
                 }
             }
-            Body::Setting(SettingEntry::Model { model }) => self.model = model.clone(),
+            Body::Setting(SettingEntry::Model { model, .. }) => self.model = model.clone(),
             Body::Note(NoteEntry::Imported { names, raws, .. }) => {
                 self.raws.extend(raws.iter().cloned());
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));

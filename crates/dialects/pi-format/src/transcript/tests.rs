@@ -176,8 +176,8 @@ fn every_other_kind_of_line_has_its_shape() {
             Body::Note(NoteEntry::Label { target: 4, label: None }),
             Body::Branch(BranchEntry::Summary { from: None, summary: "went wrong".into() }),
             Body::Setting(SettingEntry::Title { title: "My \"name\"".into() }),
-            Body::Setting(SettingEntry::Model { model: "mock/mock-1".into() }),
-            Body::Setting(SettingEntry::Model { model: "other/m/2".into() }),
+            Body::Setting(SettingEntry::Model { model: "mock/mock-1".into(), called: None }),
+            Body::Setting(SettingEntry::Model { model: "other/m/2".into(), called: None }),
             Body::Setting(SettingEntry::Thinking { level: None }),
             Body::User { turn: None, parts: vec![Part::text("tasks are open")], from: UserFrom::Reminder },
             Body::User {
@@ -427,7 +427,7 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
     let entries = log(vec![
         opened(),
         Body::Note(NoteEntry::Imported { file: None, names, raws: Vec::new() }),
-        Body::Setting(SettingEntry::Model { model: "mock/mock-1".into() }),
+        Body::Setting(SettingEntry::Model { model: "mock/mock-1".into(), called: None }),
         user("a"),
     ]);
     let transcript = Transcript::new(&entries, &PricedFaces);

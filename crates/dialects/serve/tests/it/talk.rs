@@ -182,6 +182,7 @@ pub(crate) fn state(session: &str) -> State {
         lane: vocab::LanePolicy::default(),
         lane_is_own: false,
         elevated_until_ms: None,
+        model_called: None,
     }
 }
 

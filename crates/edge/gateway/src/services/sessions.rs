@@ -80,7 +80,7 @@ pub(super) fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64)
     let lane = summary.lane.unwrap_or_else(|| (settings.lane)(&summary.id));
     let until_ms = summary.elevated_until_ms.filter(|until| *until > now_ms);
     SessionConfig {
-        model_tier: summary.model.clone(),
+        model_tier: summary.model_called.as_ref().unwrap_or(&summary.model).clone(),
         queue: (&lane).into(),
         elevation: Elevation { active: until_ms.is_some(), until_ms: Nullable(until_ms) },
     }
@@ -141,6 +141,7 @@ fn unwritten(services: &SharedServices, session: &SessionId, glance: Option<&voc
         last_message_ms: None,
         lane: glance.map(|glance| glance.lane),
         elevated_until_ms: None,
+        model_called: None,
     }
 }
 

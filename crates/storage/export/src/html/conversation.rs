@@ -124,7 +124,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
 
     fn setting(&mut self, entry: &'a SettingEntry) {
         match entry {
-            SettingEntry::Model { model } => self.note(&format!("model: {model}")),
+            SettingEntry::Model { model, .. } => self.note(&format!("model: {model}")),
             SettingEntry::Mode { mode } => self.note(&format!("mode: {}", mode.as_str())),
             SettingEntry::Thinking { level } => {
                 self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))

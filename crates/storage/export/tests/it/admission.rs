@@ -124,7 +124,7 @@ fn is_only_text(entries: &[Arc<Entry>], what: &str) {
             Body::Opened { workspace, model, mode, forked_from: None, child_of: None } if entry.seq == 1 => {
                 assert_eq!((workspace.as_path(), &**model, *mode), (Path::new("/here"), "own", Mode::ReadOnly));
             }
-            Body::Setting(SettingEntry::Model { model }) => assert_eq!(&**model, "own", "{what}"),
+            Body::Setting(SettingEntry::Model { model, .. }) => assert_eq!(&**model, "own", "{what}"),
             Body::Call(CallEntry::Ended { result, .. }) => assert!(result.edits.is_empty(), "{what}"),
             Body::Shell(ShellEntry::Ended(shell)) => assert_eq!(shell.spilled, None, "{what}"),
             Body::Note(NoteEntry::Imported { file, .. }) => assert_eq!(*file, None, "{what}"),

@@ -60,7 +60,7 @@ async fn carried(workspace: &str, bodies: Vec<Body>) -> (Vec<Body>, String, Vec<
 }
 
 fn model(slug: &str) -> Body {
-    Body::Setting(SettingEntry::Model { model: slug.into() })
+    Body::Setting(SettingEntry::Model { model: slug.into(), called: None })
 }
 
 fn workspace(bodies: &[Body]) -> &Path {

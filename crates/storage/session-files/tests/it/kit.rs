@@ -269,7 +269,7 @@ pub(crate) fn everything() -> Vec<Body> {
         shell(true),
         Body::Note(NoteEntry::Label { target: 4, label: Some("here".into()) }),
         compacted(6),
-        Body::Setting(SettingEntry::Model { model: "other/m/2".into() }),
+        Body::Setting(SettingEntry::Model { model: "other/m/2".into(), called: None }),
         user("third"),
         says("3"),
         Body::Branch(BranchEntry::Moved { to: 17 }),

@@ -13,6 +13,9 @@ use super::{Decoded, get, put};
 #[derive(Serialize, Deserialize)]
 struct ModelRecord {
     model: Arc<str>,
+    /// Older logs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    called: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
 struct ModeRecord {
@@ -92,7 +95,9 @@ impl From<LaneRecord> for LanePolicy {
 
 pub(super) fn put_setting(entry: &SettingEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
-        SettingEntry::Model { model } => put("model", &ModelRecord { model: model.clone() }, out),
+        SettingEntry::Model { model, called } => {
+            put("model", &ModelRecord { model: model.clone(), called: called.clone() }, out)
+        }
         SettingEntry::Mode { mode } => put("mode", &ModeRecord { mode: (*mode).into() }, out),
         SettingEntry::Thinking { level } => put("thinking", &ThinkingRecord { level: level.clone() }, out),
         SettingEntry::Gadgets { off } => put("gadgets", &GadgetsRecord { off: off.clone() }, out),
@@ -107,7 +112,9 @@ pub(super) fn put_setting(entry: &SettingEntry, out: &mut Vec<u8>) -> &'static s
 
 pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
     Some(match kind {
-        "model" => get(payload, |it: ModelRecord| Body::Setting(SettingEntry::Model { model: it.model })),
+        "model" => {
+            get(payload, |it: ModelRecord| Body::Setting(SettingEntry::Model { model: it.model, called: it.called }))
+        }
         "mode" => get(payload, |it: ModeRecord| Body::Setting(SettingEntry::Mode { mode: it.mode.into() })),
         "thinking" => get(payload, |it: ThinkingRecord| Body::Setting(SettingEntry::Thinking { level: it.level })),
         "gadgets" => get(payload, |it: GadgetsRecord| Body::Setting(SettingEntry::Gadgets { off: it.off })),

@@ -185,7 +185,8 @@ fn settings() -> Vec<Body> {
     };
     let tasks = TodoStatus::ALL.into_iter().map(task).collect();
     let mut all = vec![
-        SettingEntry::Model { model: ODD.into() },
+        SettingEntry::Model { model: ODD.into(), called: None },
+        SettingEntry::Model { model: "vendor/small".into(), called: Some(ODD.into()) },
         SettingEntry::Thinking { level: None },
         SettingEntry::Thinking { level: Some("high".into()) },
         SettingEntry::Gadgets { off: vec![] },

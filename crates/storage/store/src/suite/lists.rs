@@ -193,12 +193,24 @@ pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &im
         SettingEntry::Lane { policy: Some(lane) },
         SettingEntry::Elevated { until_ms: Some(99) },
         SettingEntry::Lane { policy: None },
+        SettingEntry::Model { model: "vendor/small".into(), called: Some("fast".into()) },
+        SettingEntry::Model { model: "vendor/small".into(), called: None },
     ];
     let mut shown = Vec::new();
     for (setting, seq) in settings.into_iter().zip(2..) {
         append(store, &silent, vec![entry(seq, Body::Setting(setting))]).await;
         let summary = store.summary(&silent.session).await.expect("a summary").expect("it exists");
-        shown.push((summary.lane, summary.elevated_until_ms));
+        shown.push((summary.lane, summary.elevated_until_ms, summary.model_called));
     }
-    assert_eq!(shown, [(Some(lane), None), (Some(lane), Some(99)), (None, Some(99))]);
+    let (until, fast) = (Some(99), Some("fast".into()));
+    assert_eq!(
+        shown,
+        [
+            (Some(lane), None, None),
+            (Some(lane), until, None),
+            (None, until, None),
+            (None, until, fast),
+            (None, until, None)
+        ]
+    );
 }

@@ -62,7 +62,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     let ended = entry(6, turn_ended(1, Stop::EndTurn));
     append(store, &lease, vec![entry(5, answer()), ended, entry(7, said(UserFrom::Steer))]).await;
     append(store, &lease, vec![entry(8, said(UserFrom::FollowUp)), entry(9, turn_ended(10, Stop::Error))]).await;
-    let model = Body::Setting(SettingEntry::Model { model: "big".into() });
+    let model = Body::Setting(SettingEntry::Model { model: "big".into(), called: None });
     append(store, &lease, vec![entry(10, compacted(100)), entry(11, spent(1000)), entry(12, model)]).await;
     let title = Body::Setting(SettingEntry::Title { title: "T".into() });
     append(store, &lease, vec![entry(13, mode(Mode::ReadOnly)), entry(14, title)]).await;
@@ -84,6 +84,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         last_message_ms: Some(1_008),
         lane: None,
         elevated_until_ms: None,
+        model_called: None,
     };
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));

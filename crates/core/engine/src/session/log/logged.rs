@@ -11,6 +11,7 @@ use crate::weight;
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
     pub(crate) model: Arc<str>,
+    pub(crate) model_called: Option<Arc<str>>,
     pub(crate) mode: Mode,
     pub(crate) thinking: Option<Arc<str>>,
     pub(crate) title: Option<Arc<str>>,
@@ -22,6 +23,7 @@ impl Default for Logged {
     fn default() -> Self {
         Self {
             model: "".into(),
+            model_called: None,
             mode: Mode::Prompt,
             thinking: None,
             title: None,
@@ -35,11 +37,13 @@ impl Logged {
     pub(crate) fn take(&mut self, entry: &Entry) {
         match &entry.body {
             Body::Opened { model, mode, .. } => {
-                self.model = model.clone();
+                (self.model, self.model_called) = (model.clone(), None);
                 self.mode = *mode;
                 self.thinking = None;
             }
-            Body::Setting(SettingEntry::Model { model }) => self.model = model.clone(),
+            Body::Setting(SettingEntry::Model { model, called }) => {
+                (self.model, self.model_called) = (model.clone(), called.clone());
+            }
             Body::Setting(SettingEntry::Mode { mode }) => self.mode = *mode,
             Body::Setting(SettingEntry::Thinking { level }) => self.thinking = level.clone(),
             Body::Setting(SettingEntry::Title { title }) => self.title = Some(title.clone()),

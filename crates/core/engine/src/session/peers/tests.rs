@@ -117,6 +117,7 @@ fn opened() -> Opened {
         lane: vocab::LanePolicy::default(),
         lane_is_own: false,
         elevated_until_ms: None,
+        model_called: None,
     };
     let (tools, notices, present) = Default::default();
     Opened { session: "s".into(), resumed: true, state, tools, notices, present }

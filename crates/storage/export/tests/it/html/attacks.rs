@@ -123,7 +123,7 @@ fn aftermath(text: &str) -> Vec<Body> {
             usage: Usage::default(),
             model: "".into(),
         })),
-        Body::Setting(SettingEntry::Model { model: text.into() }),
+        Body::Setting(SettingEntry::Model { model: text.into(), called: None }),
         Body::Setting(SettingEntry::Thinking { level: Some(text.into()) }),
         Body::Setting(SettingEntry::Gadgets { off: vec![text.into()] }),
         Body::Note(NoteEntry::Recovered { text: text.into() }),
