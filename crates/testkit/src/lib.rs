@@ -67,6 +67,8 @@ fn open_text(open: &vocab::Open) -> String {
         on_restart,
         usual,
         keep,
+        // A session whose model is here opens the same way.
+        without_model: _,
     } = open;
     let set = [
         named("workspace", workspace),

@@ -17,7 +17,7 @@ use crate::mailbox::mailbox;
 use crate::registry::{Claim, Handle, OpenPermit, Registry, is_closing};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
-use crate::session::{Past, Seed, Session};
+use crate::session::{Past, Seed, Session, SessionModel};
 
 impl Shared {
     /// Finds or makes the session, for `by`. The flag says whether it existed before.
@@ -81,11 +81,18 @@ impl Shared {
         let settings = self.settings_for(open, opening.parked.as_deref(), Some(&summary));
         let (chosen, left) = (open.model.is_some(), settings.model.clone());
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
-        match self.start_with(&mut opening, settings, lease.clone(), Some(past), None) {
+        let model = match self.ports.provider.resolve(&settings.model) {
+            Err(_) if open.without_model && !chosen => Ok(SessionModel::Gone),
+            Err(fault) if !chosen => Err(in_a_terminal(of_the_session(fault, &left))),
+            found => found.map(SessionModel::Here),
+        };
+        let started =
+            model.and_then(|model| self.start_with(&mut opening, (settings, model), lease.clone(), Some(past), None));
+        match started {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
-                Err(if chosen { fault } else { of_the_session(fault, &left) })
+                Err(fault)
             }
         }
     }
@@ -124,7 +131,8 @@ impl Shared {
         self.ports.store.probe()?;
         let settings = self.settings_for(open, opening.parked.as_deref(), None);
         let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
-        Ok((self.start_with(&mut opening, settings, lease, None, None)?, false))
+        let model = SessionModel::Here(self.ports.provider.resolve(&settings.model)?);
+        Ok((self.start_with(&mut opening, (settings, model), lease, None, None)?, false))
     }
 
     /// A new session that works for a call of another one.
@@ -143,7 +151,8 @@ impl Shared {
             }
         };
         let lease = self.create(id, &settings, None);
-        self.start_with(&mut opening, settings, lease, None, Some(inherited))
+        let model = SessionModel::Here(self.ports.provider.resolve(&settings.model)?);
+        self.start_with(&mut opening, (settings, model), lease, None, Some(inherited))
     }
 
     fn create(&self, id: SessionId, settings: &Settings, parent: Option<Arc<str>>) -> Lease {
@@ -195,12 +204,11 @@ impl Shared {
     fn start_with(
         self: &Arc<Self>,
         opening: &mut OpenPermit,
-        settings: Settings,
+        (settings, model): (Settings, SessionModel),
         lease: Lease,
         past: Option<Past>,
         inherited: Option<Inherited>,
     ) -> Result<Handle, Fault> {
-        let model = self.ports.provider.resolve(&settings.model)?;
         let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
         let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
         let ports = &self.ports;
@@ -233,12 +241,18 @@ impl Shared {
 }
 
 /// No peer asked for this model now: it is the one that the session was left with.
-fn of_the_session(mut fault: Fault, model: &str) -> Fault {
-    if fault.kind != FaultKind::UnknownModel {
-        return fault;
+pub(crate) fn of_the_session(mut fault: Fault, model: &str) -> Fault {
+    if fault.kind == FaultKind::UnknownModel {
+        fault.message =
+            format!("the session was left with the model {model}, which is not here now: {}", fault.message);
     }
-    fault.message = format!("the session was left with the model {model}, which is not here now: {}", fault.message);
-    fault.hints.insert(0, "go on with another one: `-m NAME`".to_owned());
+    fault
+}
+
+fn in_a_terminal(mut fault: Fault) -> Fault {
+    if fault.kind == FaultKind::UnknownModel {
+        fault.hints.insert(0, "go on with another one: `-m NAME`".to_owned());
+    }
     fault
 }
 

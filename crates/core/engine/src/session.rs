@@ -56,7 +56,7 @@ use std::task::{Context, Poll};
 use vocab::{AskEntry, Body, BranchEntry, Entry, ModelEntry, Principal, Requested, SessionId, TurnId};
 
 pub(crate) use mail::Mail;
-pub(crate) use seed::{Past, Seed};
+pub(crate) use seed::{Past, Seed, SessionModel};
 
 use crate::Shared;
 use crate::idle::Parked;

@@ -274,6 +274,9 @@ pub struct Open {
     pub usual: Option<Arc<Settings>>,
     /// A new session is saved at once, and not with its first message; the answer comes when it is.
     pub keep: bool,
+    /// A session that was left with a model that is not here any more opens all the same, and refuses whatever needs a model
+    /// until another one is chosen: for peers that have no other way to choose one.
+    pub without_model: bool,
 }
 
 impl Open {
@@ -294,6 +297,7 @@ impl Open {
             on_restart: None,
             usual: None,
             keep: false,
+            without_model: false,
         }
     }
 }

@@ -61,6 +61,15 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     refusal
 }
 
+/// A message for a session whose model is not here any more. No client has named that model now, so it is no mistake of the
+/// request.
+pub(crate) fn model_gone(fault: &Fault) -> GatewayRefusal {
+    let text = format!("{}; choose another one: sessions.patch with `modelTier`", fault.message);
+    let hint =
+        "sessions.patch {\"sessionId\",\"modelTier\"}, agent.send with `modelTier`, or the message `/model NAME`";
+    GatewayRefusal::internal("model_gone", message(&text)).with("hint", hint)
+}
+
 /// One visible line of bounded length.
 pub(crate) fn message(text: &str) -> String {
     let start: String = text.chars().take(MESSAGE_CHARS_MAX).collect();

@@ -160,6 +160,7 @@ impl Gateway {
             workspace: plan.and_then(|plan| plan.cwd.clone()),
             model: plan.and_then(|plan| plan.model.clone()),
             keep: after.keeps(),
+            without_model: true,
             tool_names: Some(vocab::names::CANONICAL),
             abilities: Abilities { answers, only_listens, ..ABLE },
             usual: (self.options.usual)(session),

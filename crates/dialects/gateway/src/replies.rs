@@ -148,7 +148,11 @@ impl Gateway {
                 return match note {
                     Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
                     None => {
-                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
+                        let refusal = match fault.kind {
+                            FaultKind::UnknownModel => faults::model_gone(&fault),
+                            _ => faults::refusal(&fault, None),
+                        };
+                        let refusal = self.incident_of(id, refusal, out);
                         self.fail(id, &refusal, out);
                     }
                 };
@@ -455,7 +459,13 @@ impl Gateway {
                 let run = GatewayRun::recounted(turn, &entries, &mut Vec::new());
                 return self.wait_over(id, &run, out);
             }
-            (Some(turn), _) => WaitsFor::Turn(turn),
+            (Some(turn), _) => {
+                // One that goes on after a restart may have begun to do so behind the opening, without a start.
+                if self.views[at].run.is_none() {
+                    self.views[at].run_of(&turn);
+                }
+                WaitsFor::Turn(turn)
+            }
             (None, Some(item)) if !ended => WaitsFor::Item(item),
             (None, _) => return self.refuse(id, &faults::cancelled("cancelled_before_start"), out),
         };

@@ -31,7 +31,8 @@ impl Session {
     }
 
     pub(super) fn inspect(&mut self) -> Result<Inspection, Fault> {
-        if self.log.last_seq() > 0 {
+        // What only a model could make of the log is not known of one whose model is gone; its settings are.
+        if self.log.last_seq() > 0 && !self.settings.is_model_gone() {
             self.view_at_rest()?;
         }
         self.hear_of_extensions();

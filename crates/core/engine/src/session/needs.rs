@@ -40,7 +40,9 @@ impl Session {
             SessionVerb::Shell { command, .. } if self.log.last_seq() > 0 && self.takes_shell(command).is_ok() => {
                 self.lacks_view()
             }
-            SessionVerb::Inspect if self.log.last_seq() > 0 => self.lacks_view().or_else(|| self.lacks_briefing()),
+            SessionVerb::Inspect if self.log.last_seq() > 0 && !self.settings.is_model_gone() => {
+                self.lacks_view().or_else(|| self.lacks_briefing())
+            }
             SessionVerb::Inspect => self.lacks_briefing(),
             SessionVerb::Compact { .. } => self.lacks_written_view(),
             SessionVerb::StartOver if self.log.last_seq() > 0 => self.lacks_written_view(),

@@ -153,6 +153,8 @@ impl Session {
     }
 
     fn take_log(&mut self, read: Option<ReadLog>) -> Result<(), Fault> {
+        // Without one nothing is touched: a turn that was cut off goes on when there is a model again.
+        self.find_model()?;
         if let (Some(read), Some(purse)) = (&read, &mut self.purse) {
             purse.spending = read.spending.clone();
         }
@@ -200,6 +202,8 @@ impl Session {
             self.log(Body::Shell(ShellEntry::Ended(shell)));
         }
         if let Some(open) = open {
+            // Who is here already, because there was no model at first, has not heard that it runs.
+            news = true;
             self.continue_turn(open);
         }
         if continues {

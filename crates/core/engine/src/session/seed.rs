@@ -37,10 +37,17 @@ pub(crate) struct Past {
     pub(crate) thinking_asked: bool,
 }
 
+/// The model that a session is to have.
+pub(crate) enum SessionModel {
+    Here(ModelInfo),
+    /// The one that it was left with, of which nothing is known now.
+    Gone,
+}
+
 /// What a session is made from.
 pub(crate) struct Seed {
     pub(crate) settings: Settings,
-    pub(crate) model: ModelInfo,
+    pub(crate) model: SessionModel,
     pub(crate) log: SessionLog,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.

@@ -8,8 +8,9 @@ use vocab::{
     Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, Mode, ModelInfo, RetryPolicy, SettingEntry, Settings,
 };
 
-use super::Session;
 use super::fallback::Fallback;
+use super::{Session, SessionModel};
+use crate::opening::of_the_session;
 
 /// The settings as they are now. They are read as they are; what changes them is named here, so that whatever is made of them
 /// is made anew.
@@ -17,6 +18,8 @@ pub(super) struct InForce {
     now: Settings,
     /// The model that is asked. Another than the chosen one while a fallback stands in for it.
     asked: Arc<ModelInfo>,
+    /// The chosen model was not here when the session was loaded, and none is asked.
+    is_model_gone: bool,
     pub(super) fallback: Option<Fallback>,
     /// The client that opened the session named a thinking level: the log's does not count.
     thinking_asked: bool,
@@ -47,15 +50,33 @@ impl Deref for InForce {
 }
 
 impl InForce {
-    pub(super) fn new(settings: Settings, model: ModelInfo, thinking_asked: bool) -> Self {
+    pub(super) fn new(settings: Settings, model: SessionModel, thinking_asked: bool) -> Self {
+        let (model, is_model_gone) = match model {
+            SessionModel::Here(model) => (model, false),
+            SessionModel::Gone => (ModelInfo::named(settings.model.clone(), 0), true),
+        };
         let (asked, changes) = (Arc::new(model), Changes::default());
         let (usual_lane, own) = (settings.lane, OwnWishes::default());
-        Self { now: settings, asked, fallback: None, thinking_asked, changes, revision: 0, usual_lane, own }
+        Self {
+            now: settings,
+            asked,
+            is_model_gone,
+            fallback: None,
+            thinking_asked,
+            changes,
+            revision: 0,
+            usual_lane,
+            own,
+        }
     }
 
     /// Grows with every change of what is sent with a model call.
     pub(super) fn revision(&self) -> u64 {
         self.revision
+    }
+    /// There is no model to ask until another is chosen, or this one is here again.
+    pub(super) fn is_model_gone(&self) -> bool {
+        self.is_model_gone
     }
     /// The model that is asked now.
     pub(super) fn asked(&self) -> &Arc<ModelInfo> {
@@ -69,7 +90,12 @@ impl InForce {
         &self.own
     }
     pub(super) fn stance(&self) -> Stance {
-        Stance { settings: self.now.clone(), model: self.chosen().clone(), own: self.own.clone() }
+        Stance {
+            settings: self.now.clone(),
+            model: self.chosen().clone(),
+            is_model_gone: self.is_model_gone,
+            own: self.own.clone(),
+        }
     }
 
     pub(super) fn set_mode(&mut self, mode: Mode) {
@@ -109,6 +135,11 @@ impl InForce {
     pub(super) fn choose(&mut self, slug: Arc<str>) {
         self.now.model = slug;
         self.fallback = None;
+        self.model_is_here();
+    }
+    /// Whatever was made without one is made anew.
+    fn model_is_here(&mut self) {
+        self.revision += u64::from(std::mem::take(&mut self.is_model_gone));
     }
     /// The next call goes to this model. Whether that is another one.
     pub(super) fn ask(&mut self, model: Arc<ModelInfo>) -> bool {
@@ -140,8 +171,8 @@ impl InForce {
     }
     /// A write failed: what it was to record is not in force. The model that was chosen before, where something is taken back.
     fn take_back(&mut self, committed: u64) -> Option<Arc<ModelInfo>> {
-        let Stance { settings, model, own } = self.changes.take_back(committed)?;
-        (self.now, self.own) = (settings, own);
+        let Stance { settings, model, is_model_gone, own } = self.changes.take_back(committed)?;
+        (self.now, self.own, self.is_model_gone) = (settings, own, is_model_gone);
         self.fallback = None;
         self.revision += 1;
         Some(model)
@@ -154,6 +185,7 @@ pub(super) struct Stance {
     pub(super) settings: Settings,
     /// The chosen model.
     pub(super) model: Arc<ModelInfo>,
+    is_model_gone: bool,
     pub(super) own: OwnWishes,
 }
 
@@ -268,6 +300,17 @@ impl Session {
         self.settings.choose(model.slug.clone());
         self.settings.set_called((*model.slug != *slug).then(|| slug.into()));
         self.speak_to(Arc::new(model));
+        Ok(())
+    }
+
+    /// A model that was not here when the session was loaded may be here now.
+    pub(super) fn find_model(&mut self) -> Result<(), Fault> {
+        if self.settings.is_model_gone() {
+            let model = self.shared.ports.provider.resolve(&self.settings.model);
+            let model = model.map_err(|fault| of_the_session(fault, &self.settings.model))?;
+            self.settings.model_is_here();
+            self.settings.ask(Arc::new(model));
+        }
         Ok(())
     }
 

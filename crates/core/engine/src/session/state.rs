@@ -22,7 +22,7 @@ impl Session {
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let counted = self.view.counted();
-        let Stance { settings, model, own } = stance;
+        let Stance { settings, model, own, .. } = stance;
         State {
             session: self.id.clone(),
             workspace: settings.workspace.clone(),

@@ -12,6 +12,7 @@ mod history;
 mod json;
 mod lanes;
 mod law;
+mod models;
 mod play;
 mod queue;
 mod runs;

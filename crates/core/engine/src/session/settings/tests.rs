@@ -7,7 +7,7 @@ pub(in crate::session) fn model(slug: &str, context_window: u64) -> ModelInfo {
 }
 
 pub(in crate::session) fn in_force() -> InForce {
-    InForce::new(Settings::new("/w", "m"), model("m", 4000), false)
+    InForce::new(Settings::new("/w", "m"), SessionModel::Here(model("m", 4000)), false)
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn an_old_log_says_what_nobody_has_said_otherwise() {
     assert!(settings.found(Some(&off), Some(&level)));
     assert_eq!((&settings.gadgets_off, &settings.thinking), (&off, &level));
     assert!(!settings.found(Some(&off), Some(&level)), "once it is known it is no news");
-    let mut asked = InForce::new(Settings::new("/w", "m"), model("m", 4000), true);
+    let mut asked = InForce::new(Settings::new("/w", "m"), SessionModel::Here(model("m", 4000)), true);
     assert!(!asked.found(None, Some(&level)), "whoever opened the session has said another level");
 }
 

@@ -1,0 +1,185 @@
+//! The model of a session: the tier that it was chosen by, and what there is to do when it is not there any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use store::MemoryStore;
+use testkit::StageOptions;
+use testkit::faulty::FaultyStore;
+use vocab::{Chat, Fault, Later, ModelInfo, Provider, Store};
+
+use crate::play::{Play, paused, settle, shown};
+
+/// Two models and a tier, or what is left of them.
+struct Catalogue {
+    tour: tour::Tour,
+    /// The tier `fast`.
+    fast: &'static str,
+}
+
+impl Catalogue {
+    fn of(models: &[&str], fast: &'static str) -> Arc<Self> {
+        let models = models.iter().map(|slug| tour::model(*slug, 128_000)).collect();
+        Arc::new(Self { tour: tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }), fast })
+    }
+}
+
+impl Provider for Catalogue {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        self.tour.resolve(if slug == "fast" { self.fast } else { slug })
+    }
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        self.tour.models()
+    }
+    fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        self.tour.chat(model)
+    }
+}
+
+fn stored() -> Arc<FaultyStore> {
+    Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
+}
+
+/// One life of a process, with one connection; one follows the other on the same store.
+fn life(store: &Arc<FaultyStore>, provider: Arc<Catalogue>, story: impl AsyncFnOnce(&mut Play, usize)) {
+    paused(async {
+        let mut play = Play::with(StageOptions {
+            provider,
+            store: store.clone(),
+            model: "mock/alpha".into(),
+            toolbox: Some(Arc::new(crate::tools::Tools)),
+            tune: Box::new(settle),
+            ..StageOptions::default()
+        });
+        let at = play.connect();
+        story(&mut play, at).await;
+    });
+    paused(store.owner_died());
+}
+
+fn both() -> Arc<Catalogue> {
+    Catalogue::of(&["mock/alpha", "mock/beta"], "mock/beta")
+}
+
+async fn tier(play: &mut Play, at: usize, id: u64, params: Value) -> String {
+    let answer = play.result(at, id, "sessions.patch", params).await;
+    answer["result"]["config"]["modelTier"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_tier_is_shown_as_it_was_set_until_a_model_is_chosen() {
+    let store = stored();
+    life(&store, both(), async |play, a| {
+        play.ask(a, 1, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
+        let patch = |tier: &str| json!({"sessionId": "s:1", "modelTier": tier});
+        assert_eq!(tier(play, a, 2, json!({"sessionId": "s:1", "title": "T"})).await, "mock/alpha");
+        assert_eq!(tier(play, a, 3, patch("fast")).await, "fast");
+        // What it stands for is what answers.
+        let heard = play.ask(a, 4, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
+        assert_eq!(heard.last().unwrap()["result"]["model"], "mock/beta");
+        let heard = play.ask(a, 5, "agent.send", json!({"sessionId": "s:1", "message": "/model"})).await;
+        let data = &heard.last().unwrap()["result"]["command"]["data"];
+        assert_eq!((&data["modelTier"], &data["model"]), (&json!("fast"), &json!("mock/beta")));
+        // The same model by its own name is another choice.
+        assert_eq!(tier(play, a, 6, patch("mock/beta")).await, "mock/beta");
+        let heard = play.ask(a, 7, "agent.send", json!({"sessionId": "s:1", "message": "/model fast"})).await;
+        assert_eq!(heard.last().unwrap()["result"]["command"]["data"]["modelTier"], "fast");
+        let summary = store.summary(&"s:1".into()).await.unwrap().unwrap();
+        assert_eq!((&*summary.model, summary.model_called.as_deref()), ("mock/beta", Some("fast")));
+    });
+}
+
+#[test]
+fn a_tier_outlives_the_process_and_is_there_from_the_first_message_on() {
+    let store = stored();
+    life(&store, both(), async |play, a| {
+        // Chosen before anything is written.
+        let send = json!({"sessionId": "s:1", "message": "say 1 words", "modelTier": "fast"});
+        play.ask(a, 1, "agent.send", send).await;
+    });
+    life(&store, both(), async |play, a| {
+        assert_eq!(tier(play, a, 1, json!({"sessionId": "s:1", "title": "T"})).await, "fast");
+        let entries = store.read(&"s:1".into(), 0, usize::MAX).await.unwrap().entries;
+        let chosen =
+            |entry: &vocab::Entry| matches!(entry.body, vocab::Body::Setting(vocab::SettingEntry::Model { .. }));
+        assert_eq!(entries.iter().filter(|entry| chosen(entry)).count(), 1, "it is not said again");
+    });
+}
+
+/// A life without the model of the session `s:1`. In the life before a run ended, or was cut off, where this is its message.
+fn without_its_model(message: &str, story: impl AsyncFnOnce(&mut Play, usize, &FaultyStore)) {
+    let store = stored();
+    life(&store, both(), async |play, a| {
+        let params = json!({"sessionId": "s:1", "message": message, "modelTier": "mock/beta"});
+        play.put(a, 1, "agent.send", params).await;
+        play.heard_for(a, Duration::from_millis(300)).await;
+    });
+    let left = Catalogue::of(&["mock/alpha"], "mock/alpha");
+    life(&store, left, async |play, a| story(play, a, &store).await);
+}
+
+#[test]
+fn a_message_for_a_session_whose_model_is_gone_says_what_to_do() {
+    without_its_model("say 1 words", async |play, a, store| {
+        let before = store.summary(&"s:1".into()).await.unwrap().unwrap().last_seq;
+        let heard = play.ask(a, 1, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
+        assert_eq!(shown(&heard), "1 error 5\n1 ! 5 model_gone\n");
+        let error = &heard[1]["error"];
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("mock/beta") && message.contains("sessions.patch"), "{message}");
+        assert!(!message.contains("-m NAME"), "a flag of another wire: {message}");
+        assert!(error["data"]["hint"].as_str().unwrap().contains("/model NAME"), "{error}");
+        assert!(error["data"]["incident"].is_string(), "{error}");
+        // Nothing is written for it.
+        assert_eq!(store.summary(&"s:1".into()).await.unwrap().unwrap().last_seq, before);
+        assert_eq!(tier(play, a, 3, json!({"sessionId": "s:1", "title": "T"})).await, "mock/beta");
+        let refused = play.result(a, 4, "sessions.patch", json!({"sessionId": "s:1", "modelTier": "mock/none"})).await;
+        assert_eq!(refused["error"]["data"]["reason"], "unknown_model");
+        // Whoever listens is told what there is.
+        let params = json!({"topics": ["session:s:1"], "afterSeq": 0});
+        let told = play.ask(a, 5, "events.subscribe", params).await;
+        assert!(told.iter().any(|frame| frame["event"] == "done"), "{told:?}");
+    });
+}
+
+#[test]
+fn another_model_mends_a_session_whose_model_is_gone() {
+    for how in ["patch", "command", "send"] {
+        without_its_model("say 1 words", async |play, a, _| {
+            let mut send = json!({"sessionId": "s:1", "message": "say 2 words"});
+            match how {
+                "patch" => {
+                    let params = json!({"sessionId": "s:1", "modelTier": "fast"});
+                    assert_eq!(tier(play, a, 1, params).await, "fast");
+                }
+                "command" => {
+                    let params = json!({"sessionId": "s:1", "message": "/model mock/alpha"});
+                    let heard = play.ask(a, 1, "agent.send", params).await;
+                    assert_eq!(heard.last().unwrap()["result"]["command"]["ok"], true, "{heard:?}");
+                }
+                _ => send["modelTier"] = json!("mock/alpha"),
+            }
+            let heard = play.ask(a, 2, "agent.send", send).await;
+            let result = &heard.last().unwrap()["result"];
+            assert_eq!((&result["content"], &result["model"]), (&json!("w1 w2"), &json!("mock/alpha")), "{how}");
+        });
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_off_waits_for_a_model_and_goes_on_with_it() {
+    without_its_model("slow 500 say 3 words", async |play, a, _| {
+        let heard = play.ask(a, 1, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
+        assert_eq!(shown(&heard), "1 error 5\n1 ! 5 model_gone\n");
+        assert_eq!(tier(play, a, 2, json!({"sessionId": "s:1", "modelTier": "mock/alpha"})).await, "mock/alpha");
+        let waited =
+            play.ask(a, 3, "agent.wait", json!({"sessionId": "s:1", "runId": "t1", "timeoutMs": 60_000})).await;
+        let waited = match waited.is_empty() {
+            true => play.heard_for(a, Duration::from_secs(9)).await,
+            false => waited,
+        };
+        let result = &waited.last().unwrap()["result"];
+        assert_eq!((&result["state"], &result["content"]), (&json!("complete"), &json!("w1 w2 w3")), "{waited:?}");
+    });
+}
