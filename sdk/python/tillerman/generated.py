@@ -1970,12 +1970,15 @@ class SessionChangedData(TypedDict):
     detail: NotRequired[Any]
 
 
-
-class LagData(TypedDict):
-    """Everything up to here was told."""
-
-    cursor: str
-
+LagData = TypedDict(
+    "LagData",
+    {
+        "from": "int",
+        "to": "int",
+        "cursor": "str",
+    },
+)
+"""Entries of the log that are not told."""
 
 
 class RetractData(TypedDict):

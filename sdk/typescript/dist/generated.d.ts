@@ -1412,8 +1412,13 @@ export interface SessionChangedData {
     text?: string;
     detail?: unknown;
 }
-/** Everything up to here was told. */
+/** Entries of the log that are not told. */
 export interface LagData {
+    /** The first of them that was not told whole. */
+    from: number;
+    /** The newest that is known here; before `from` where none is known to be missing. */
+    to: number;
+    /** Everything up to here was told, with what there was of a reply. */
     cursor: string;
 }
 /** The reply that this text was of came to nothing. */

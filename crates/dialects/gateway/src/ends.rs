@@ -275,7 +275,9 @@ impl Gateway {
             self.fail(it.id, &refusal, out);
         }
         for listener in &view.listeners {
-            let data = events::LagData { cursor: listener.cursor.to_string() };
+            let told = listener.cursor.whole_seq();
+            let to = told.max(view.at.seq).max(view.state.last_seq);
+            let data = events::LagData { from: told + 1, to, cursor: listener.cursor.to_string() };
             let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor, at: None };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }

@@ -192,8 +192,15 @@ shape! { result
     SessionChangedData { "kind" kind: ChangeKind, "role" role: Option<&'static str>, "text" text: Option<String>, "detail" detail: Option<AnyJson> }
 }
 shape! { result
-    /// Everything up to here was told.
-    LagData { "cursor" cursor: String }
+    /// Entries of the log that are not told.
+    LagData {
+        /// The first of them that was not told whole.
+        "from" from: u64,
+        /// The newest that is known here; before `from` where none is known to be missing.
+        "to" to: u64,
+        /// Everything up to here was told, with what there was of a reply.
+        "cursor" cursor: String,
+    }
 }
 shape! { result
     /// The reply that this text was of came to nothing.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
-use vocab::{Event, Fault, Stop, Told};
+use vocab::{Event, Fault, Position, Stop, Told};
 use wire::Dialect as _;
 
 use crate::play::{Play, paused, shown};
@@ -191,10 +191,34 @@ fn g7_who_reads_too_slowly_is_told_where_to_go_on_and_every_id_is_settled() {
     let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
     let of = |id: u64| frames.iter().filter(|frame| frame["id"] == id).collect::<Vec<_>>();
     assert_eq!((of(7).len(), &of(7)[0]["event"]), (1, &json!("lag")));
+    assert_eq!(of(7)[0]["data"], json!({"from": 1, "to": 0, "cursor": "0"}), "nothing is known to be missing");
     for id in [8, 9] {
         let last = of(id).pop().unwrap_or_else(|| panic!("{id}: {frames:?}"));
         assert_eq!(last["error"]["data"]["reason"], "session_lost", "{id}");
         assert_eq!(of(id).iter().filter(|frame| frame.get("error").is_some()).count(), 1);
+    }
+}
+
+#[test]
+fn a_gap_is_announced_with_where_it_begins_and_how_far_it_goes() {
+    for (after, want) in [
+        ("3", json!({"from": 4, "to": 51, "cursor": "3"})),
+        // The entry itself was not told whole.
+        ("7.0", json!({"from": 7, "to": 51, "cursor": "7.0"})),
+        ("7+20", json!({"from": 8, "to": 51, "cursor": "7+20"})),
+    ] {
+        let mut talk = Talk::on(None);
+        let mut told = Told::new("s".into(), Event::Logged(entry(51, user("t"))));
+        told.at = Position::at(51);
+        talk.gateway.tell(&told, &mut talk.out);
+        // It reads what is stored, and that does not come any more.
+        talk.ask(7, "events.subscribe", json!({"topics": ["session:s"], "afterSeq": after}));
+        talk.out.frames.clear();
+        talk.tell(Event::Gone { fault: Fault::too_slow() });
+        let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let lags: Vec<&Value> = frames.iter().filter(|frame| frame["event"] == "lag").collect();
+        assert_eq!(lags.iter().map(|frame| &frame["data"]).collect::<Vec<_>>(), [&want], "{after}: {frames:?}");
+        assert_eq!(lags[0]["cursor"], after);
     }
 }
 
@@ -325,7 +349,7 @@ fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
     talk.own(entries(vec![entry(2, user("t"))]));
     assert!(talk.frames().is_empty(), "it is a place, but not one that this connection knows");
     for (seq, body) in [(1, started("t")), (2, user("t")), (3, ended("t", Stop::EndTurn))] {
-        let told = Told { at: vocab::Position::at(seq), ..Told::new("s".into(), Event::Logged(entry(seq, body))) };
+        let told = Told { at: Position::at(seq), ..Told::new("s".into(), Event::Logged(entry(seq, body))) };
         talk.gateway.tell(&told, &mut talk.out);
     }
     let heard = talk.frames();

@@ -411,7 +411,7 @@ fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
             "2 run_state cancelled",
             "2 error 4",
             "2 ! 4 shutdown",
-            r#"1 lag {"cursor":"50"}"#,
+            r#"1 lag {"cursor":"50","from":51,"to":50}"#,
         ]
     );
     let close = talk.out.close.as_ref().unwrap();
