@@ -1761,6 +1761,17 @@ class AuditParams(TypedDict):
 
 
 
+class PreemptData(TypedDict):
+    """A newer message took the place of a run."""
+
+    laneId: str
+    preemptedRunId: str
+    byRequest: NotRequired[str]
+    """The message, by its `itemId`. Absent in lines of older versions."""
+    ts: int
+
+
+
 class AuditRow(TypedDict):
     """One thing that somebody did."""
 
@@ -1771,6 +1782,8 @@ class AuditRow(TypedDict):
     seq: NotRequired[int]
     action: str
     detail: NotRequired[str]
+    data: NotRequired[PreemptData]
+    """Of `queue.preempt`."""
 
 
 

@@ -1260,6 +1260,14 @@ export interface AuditParams {
     /** Whether the audit is as it was written; reads all of it. Usually false. */
     verify?: boolean;
 }
+/** A newer message took the place of a run. */
+export interface PreemptData {
+    laneId: string;
+    preemptedRunId: string;
+    /** The message, by its `itemId`. Absent in lines of older versions. */
+    byRequest?: string;
+    ts: number;
+}
 /** One thing that somebody did. */
 export interface AuditRow {
     number: number;
@@ -1269,6 +1277,8 @@ export interface AuditRow {
     seq?: number;
     action: string;
     detail?: string;
+    /** Of `queue.preempt`. */
+    data?: PreemptData;
 }
 /** `head` stands for all lines, `whole` says whether none was changed; both only where it was asked. */
 export interface AuditResult {

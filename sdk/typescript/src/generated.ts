@@ -1438,6 +1438,15 @@ export interface AuditParams {
   verify?: boolean;
 }
 
+/** A newer message took the place of a run. */
+export interface PreemptData {
+  laneId: string;
+  preemptedRunId: string;
+  /** The message, by its `itemId`. Absent in lines of older versions. */
+  byRequest?: string;
+  ts: number;
+}
+
 /** One thing that somebody did. */
 export interface AuditRow {
   number: number;
@@ -1447,6 +1456,8 @@ export interface AuditRow {
   seq?: number;
   action: string;
   detail?: string;
+  /** Of `queue.preempt`. */
+  data?: PreemptData;
 }
 
 /** `head` stands for all lines, `whole` says whether none was changed; both only where it was asked. */

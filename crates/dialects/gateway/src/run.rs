@@ -287,7 +287,7 @@ mod tests {
         TurnEnd { turn: "t".into(), stop, iterations: 0, usage, mutations, fault: None }
     }
     fn cut(why: CutBy) -> Entry {
-        entry(Body::Turn(TurnEntry::Cut { turn: "t".into(), why }))
+        entry(Body::Turn(TurnEntry::Cut { turn: "t".into(), why, item: None }))
     }
 
     enum Heard {

@@ -17,6 +17,11 @@ pub type Digest = [u8; DIGEST_BYTES];
 /// What the first line is chained to.
 pub const NO_LINE: Digest = [0; DIGEST_BYTES];
 
+/// A newer message took the place of a turn.
+pub const PREEMPT: &str = "queue.preempt";
+/// As older versions wrote it.
+const OLD_PREEMPT: &str = "preempt";
+
 /// A line as it is kept.
 #[derive(Serialize, Deserialize)]
 pub struct AuditRecord {
@@ -28,6 +33,9 @@ pub struct AuditRecord {
     pub action: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
+    /// The message on whose behalf it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<str>>,
     /// Of the entry's record, so that a changed entry shows, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<String>,
@@ -71,6 +79,10 @@ impl AuditRecord {
             seq: Some(entry.seq),
             action: action.into(),
             detail,
+            request: match &entry.body {
+                Body::Turn(TurnEntry::Cut { item, .. }) => item.as_ref().map(|item| item.as_str().into()),
+                _ => None,
+            },
             // A title is short enough to be guessed from its sum when the session is long gone.
             sum: (action != "title").then(|| {
                 let (seq, parent, at_ms) = (entry.seq, entry.parent, entry.at_ms);
@@ -82,17 +94,17 @@ impl AuditRecord {
     /// Entries behind `seq` are gone, and others may come in their places: a damaged end, or what could not be synced.
     pub fn cut(session: &SessionId, seq: u64, at_ms: i64) -> Self {
         let (by, session, action) = ("".into(), session.as_str().into(), "cut".into());
-        Self { at_ms, by, session, seq: Some(seq), action, detail: None, sum: None }
+        Self { at_ms, by, session, seq: Some(seq), action, detail: None, request: None, sum: None }
     }
 
     pub fn deleted(session: &SessionId, by: &str, at_ms: i64) -> Self {
         let (by, session, action) = (by.into(), session.as_str().into(), "delete".into());
-        Self { at_ms, by, session, seq: None, action, detail: None, sum: None }
+        Self { at_ms, by, session, seq: None, action, detail: None, request: None, sum: None }
     }
 
     pub fn deed(deed: &Deed, at_ms: i64) -> Self {
         let (by, action, detail) = (deed.by.as_str().into(), deed.action.into(), deed.detail.clone());
-        Self { at_ms, by, session: "".into(), seq: None, action, detail, sum: None }
+        Self { at_ms, by, session: "".into(), seq: None, action, detail, request: None, sum: None }
     }
 
     pub fn parse(line: &str) -> Option<Self> {
@@ -104,8 +116,10 @@ impl AuditRecord {
     }
 
     pub fn into_line(self, number: u64) -> AuditLine {
-        let Self { at_ms, by, session, seq, action, detail, .. } = self;
-        AuditLine { number, at_ms, by, session: SessionId::new(session), seq, action, detail }
+        let Self { at_ms, by, session, seq, action, detail, request, .. } = self;
+        // The line stays as it was written: the chain is over that.
+        let action = if &*action == OLD_PREEMPT { PREEMPT.into() } else { action };
+        AuditLine { number, at_ms, by, session: SessionId::new(session), seq, action, detail, request }
     }
 }
 
@@ -204,7 +218,7 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::Setting(SettingEntry::Elevated { until_ms: Some(until) }) => ("elevate", with(&format!("until {until}"))),
         Body::Setting(SettingEntry::Elevated { until_ms: None }) => ("elevate", with("no more")),
         Body::Turn(TurnEntry::Cut { why: CutBy::Asked, .. }) => ("cancel", with("turn")),
-        Body::Turn(TurnEntry::Cut { turn, why: CutBy::Newer }) => ("preempt", with(turn.as_str())),
+        Body::Turn(TurnEntry::Cut { turn, why: CutBy::Newer, .. }) => (PREEMPT, with(turn.as_str())),
         Body::Branch(BranchEntry::Moved { to }) => ("move", with(&format!("to entry {to}"))),
         Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
         Body::Shell(ShellEntry::Started { .. }) => ("shell", None),
@@ -293,6 +307,23 @@ mod tests {
         ];
         assert_eq!(others.map(|other| other.is_of(&sum)), [false; 7]);
         assert_eq!(others.map(|other| other.is_of(&old)), [true, true, true, false, true, false, false]);
+    }
+
+    #[test]
+    fn a_line_of_an_older_version_is_read_and_stays_in_the_chain_as_it_was_written() {
+        let old = r#"{"at_ms":5,"by":"user:ann","session":"s","seq":3,"action":"preempt","detail":"t1"}"#;
+        let mut check = ChainCheck::new(None);
+        let digest = chained(&NO_LINE, old);
+        let line = check.follow(1, old, &digest).unwrap().into_line(1);
+        assert_eq!((&*line.action, line.detail.as_deref(), line.request), (PREEMPT, Some("t1"), None));
+        let cut = TurnEntry::Cut { turn: "t1".into(), why: CutBy::Newer, item: Some("i2".into()) };
+        let by = Some(vocab::Principal::user("ann"));
+        let entry = Entry { seq: 4, parent: 3, at_ms: 6, body: Body::Turn(cut), by };
+        let record = AuditRecord::of(&"s".into(), &entry, "turn_cut", b"{}", None).unwrap();
+        let new = record.to_text();
+        let line = check.follow(2, &new, &chained(&digest, &new)).unwrap().into_line(2);
+        assert_eq!((&*line.action, line.detail.as_deref(), line.request.as_deref()), (PREEMPT, Some("t1"), Some("i2")));
+        assert!(matches!(check.whole(), vocab::AuditVerdict::Whole { lines: 2, .. }));
     }
 
     #[test]

@@ -54,6 +54,7 @@ fn audit_json(line: &AuditLine) -> serde_json::Value {
     json!({
         "line": line.number, "at_ms": line.at_ms, "by": &*line.by, "action": &*line.action,
         "detail": line.detail.as_deref(), "session": line.session.as_str(), "seq": line.seq,
+        "request": line.request.as_deref(),
     })
 }
 

@@ -10,7 +10,9 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Briefing, CallId, CompactReason, CutBy, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
+use vocab::{
+    Briefing, CallId, CompactReason, CutBy, Fault, ItemId, Later, ModelStream, Outcome, Principal, Tag, TurnId,
+};
 
 use super::budget::DayUsed;
 use super::calls::AfterWrite;
@@ -23,6 +25,14 @@ use crate::outbox::Outbox;
 
 /// However late the watchdog is, it sleeps at least this long.
 const STALL_LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Why the running turn does not come to its own end, and whose doing that is.
+pub(super) struct TurnCut {
+    pub(super) why: CutBy,
+    pub(super) by: Option<Principal>,
+    /// The message that takes its place.
+    pub(super) item: Option<ItemId>,
+}
 
 pub(super) struct Activity {
     doing: Doing,
@@ -37,7 +47,7 @@ pub(super) struct Activity {
     /// The running turn's place among those that run at once, where there is a bound.
     pub(super) place: Option<OwnedSemaphorePermit>,
     /// What cuts the running turn, and who wants that, once it is known.
-    cut: Option<(CutBy, Option<Principal>)>,
+    cut: Option<TurnCut>,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
     /// It ends because it is to be deleted.
@@ -215,9 +225,13 @@ impl Activity {
 
     /// Whatever else stops the running turn as well: this came first.
     pub(super) fn cut(&mut self, why: CutBy, by: Option<&Principal>) {
-        self.cut.get_or_insert_with(|| (why, by.cloned()));
+        self.cut.get_or_insert_with(|| TurnCut { why, by: by.cloned(), item: None });
     }
-    pub(super) fn take_cut(&mut self) -> Option<(CutBy, Option<Principal>)> {
+    /// A newer message takes its place.
+    pub(super) fn cut_for(&mut self, item: Option<ItemId>, by: Option<&Principal>) {
+        self.cut.get_or_insert_with(|| TurnCut { why: CutBy::Newer, by: by.cloned(), item });
+    }
+    pub(super) fn take_cut(&mut self) -> Option<TurnCut> {
         self.cut.take()
     }
 

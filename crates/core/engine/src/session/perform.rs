@@ -4,7 +4,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Duration;
 use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, SettleReason, Stop, TurnEnd, TurnEntry, UserFrom};
 
-use super::activity::{AfterCompaction, BeforeCall, TurnWaits};
+use super::activity::{AfterCompaction, BeforeCall, TurnCut, TurnWaits};
 use super::calls::AfterWrite;
 use super::fallback::Fallback;
 use super::hooks::HookPoint;
@@ -152,10 +152,10 @@ impl Session {
         };
         let ended_well = end.stop == Stop::EndTurn;
         // One that came to its own end was not cut, whoever tried.
-        if let Some((why, by)) = self.activity.take_cut()
+        if let Some(TurnCut { why, by, item }) = self.activity.take_cut()
             && matches!(end.stop, Stop::Interrupted | Stop::Error)
         {
-            self.log_by(by, Body::Turn(TurnEntry::Cut { turn: end.turn.clone(), why }));
+            self.log_by(by, Body::Turn(TurnEntry::Cut { turn: end.turn.clone(), why, item }));
         }
         self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, CutBy, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
+    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
     QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
@@ -202,8 +202,8 @@ impl Session {
                     }
                 }
                 QueueAct::Settle { item, end, why } => self.settle_item(&item, end, why, None),
-                QueueAct::InterruptTurn => {
-                    self.activity.cut(CutBy::Newer, self.log.commands.acting());
+                QueueAct::InterruptTurn { item } => {
+                    self.activity.cut_for(item, self.log.commands.acting());
                     self.interrupt_turn();
                 }
                 QueueAct::Changed => self.tell_queue(),

@@ -165,14 +165,14 @@ impl Queue {
         let mut acts = self.settle_where(ItemEnd::Cancelled, SettleReason::Interrupted, |waiting| {
             waiting.item.delivery == Delivery::Queue
         });
-        self.stop(&mut acts);
+        self.stop(None, &mut acts);
         acts
     }
 
-    fn stop(&mut self, acts: &mut Vec<QueueAct>) {
+    fn stop(&mut self, item: Option<ItemId>, acts: &mut Vec<QueueAct>) {
         if matches!(self.phase, QueuePhase::Running | QueuePhase::Occupied) {
             self.phase = QueuePhase::Stopping;
-            acts.push(QueueAct::InterruptTurn);
+            acts.push(QueueAct::InterruptTurn { item });
         }
     }
 
@@ -305,7 +305,7 @@ impl Queue {
         let waiting = QueuedItem { item, backlog: false };
         if preempts {
             self.waiting.push_front(waiting);
-            self.stop(&mut acts);
+            self.stop(Some(id.clone()), &mut acts);
         } else {
             self.waiting.push_back(waiting);
         }

@@ -404,19 +404,19 @@ async fn interrupt_runs_the_newest_at_once() {
               user (Prompt): first
               item2 waits (Policy): a
               assistant: w (cut by an interrupt)
-            t1 cut: Newer
+            t1 cut: Newer for item2
             t1 ended: Interrupted, 0 rounds
             t2 started
               item2 Consumed
               user (Prompt): a
               item3 waits (Policy): b
-            t2 cut: Newer
+            t2 cut: Newer for item3
             t2 ended: Interrupted, 0 rounds
             t3 started
               item3 Consumed
               user (Prompt): b
               item4 waits (Policy): c
-            t3 cut: Newer
+            t3 cut: Newer for item4
             t3 ended: Interrupted, 0 rounds
             t4 started
               item4 Consumed

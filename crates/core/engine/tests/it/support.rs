@@ -182,7 +182,8 @@ pub(crate) fn line(body: &Body) -> String {
             let trace = trace.as_ref().map(|trace| format!(", trace {trace}")).unwrap_or_default();
             format!("  takes {}{trace}", items.join(" "))
         }
-        Body::Turn(TurnEntry::Cut { turn, why }) => format!("{turn} cut: {why:?}"),
+        Body::Turn(TurnEntry::Cut { turn, why, item: None }) => format!("{turn} cut: {why:?}"),
+        Body::Turn(TurnEntry::Cut { turn, why, item: Some(item) }) => format!("{turn} cut: {why:?} for {item}"),
         Body::Turn(TurnEntry::Ended(end)) => {
             let fault = end.fault.as_ref().map(|fault| format!(", {:?}: {fault}", fault.kind)).unwrap_or_default();
             format!("{} ended: {:?}, {} rounds{fault}", end.turn, end.stop, end.iterations)

@@ -71,6 +71,8 @@ pub enum TurnEntry {
     Cut {
         turn: TurnId,
         why: CutBy,
+        /// The message that took its place, where one did.
+        item: Option<ItemId>,
     },
     Ended(TurnEnd),
 }

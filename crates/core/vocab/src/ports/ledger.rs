@@ -26,6 +26,8 @@ pub struct AuditLine {
     pub action: Arc<str>,
     /// Such as the mode that was set.
     pub detail: Option<Arc<str>>,
+    /// The message on whose behalf it was done, where one was.
+    pub request: Option<Arc<str>>,
 }
 
 /// Something that somebody did to all sessions together, and that no log says.

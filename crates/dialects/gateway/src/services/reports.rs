@@ -67,7 +67,23 @@ shape! { result
         "seq" seq: Option<u64>,
         "action" action: Arc<str>,
         "detail" detail: Option<Arc<str>>,
+        /// Of `queue.preempt`.
+        "data" data: Option<PreemptData>,
     }
+}
+shape! { result
+    /// A newer message took the place of a run.
+    PreemptData {
+        "laneId" lane_id: String,
+        "preemptedRunId" preempted_run_id: Arc<str>,
+        /// The message, by its `itemId`. Absent in lines of older versions.
+        "byRequest" by_request: Option<Arc<str>>,
+        "ts" ts: i64,
+    }
+}
+impl PreemptData {
+    /// What the audit calls it.
+    pub const ACTION: &str = "queue.preempt";
 }
 shape! { result
     /// `head` stands for all lines, `whole` says whether none was changed; both only where it was asked.

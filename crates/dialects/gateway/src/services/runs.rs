@@ -150,7 +150,7 @@ impl<'a> RunFold<'a> {
                     Stop::Error | Stop::Budget => RunStateWord::Error,
                 };
             }
-            Body::Turn(TurnEntry::Cut { turn, why: CutBy::Stalled }) => {
+            Body::Turn(TurnEntry::Cut { turn, why: CutBy::Stalled, .. }) => {
                 self.run_of(turn, entry).state = RunStateWord::Error;
             }
             Body::Turn(TurnEntry::Started { turn }) => {
@@ -286,7 +286,7 @@ mod tests {
                 answered("t2", "a", 5),
                 spent(Some("t2"), None),
                 spent(Some("t2"), Some("c1")),
-                Body::Turn(TurnEntry::Cut { turn: "t2".into(), why: CutBy::Stalled }),
+                Body::Turn(TurnEntry::Cut { turn: "t2".into(), why: CutBy::Stalled, item: None }),
                 ended("t2", Stop::Interrupted),
                 started("t3"),
                 ended("t3", Stop::Interrupted),

@@ -13,7 +13,7 @@ use crate::talk::{Talk, started};
 /// session was closed for another reason goes on at no start.
 #[test]
 fn whoever_hears_of_the_end_of_the_process_hears_whether_the_run_goes_on() {
-    let cut = || vocab::Body::Turn(TurnEntry::Cut { turn: "t".into(), why: CutBy::Asked });
+    let cut = || vocab::Body::Turn(TurnEntry::Cut { turn: "t".into(), why: CutBy::Asked, item: None });
     let closed = || Fault::new(FaultKind::ShuttingDown, "the session is closed");
     for (is_cut, fault, resumes) in [
         (false, Some(Fault::suspended()), true),

@@ -370,7 +370,10 @@ fn a_session_is_deleted_and_its_connections_begin_anew() {
 fn a_stalled_or_lost_run_is_an_internal_error() {
     for (bodies, reason) in [
         (
-            vec![Body::Turn(TurnEntry::Cut { turn: "t".into(), why: CutBy::Stalled }), ended("t", Stop::Error)],
+            vec![
+                Body::Turn(TurnEntry::Cut { turn: "t".into(), why: CutBy::Stalled, item: None }),
+                ended("t", Stop::Error),
+            ],
             "stalled",
         ),
         (vec![ended("t", Stop::Error)], "internal"),

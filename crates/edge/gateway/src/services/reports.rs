@@ -64,6 +64,7 @@ pub(super) async fn audit(services: &SharedServices, params: AuditParams) -> Res
     };
     let lines = services.parts.store.audit(query).await.map_err(refused)?;
     let row = |line: vocab::AuditLine| AuditRow {
+        data: preempted(&line),
         number: line.number,
         at: line.at_ms,
         by: line.by,
@@ -87,6 +88,12 @@ pub(super) async fn audit(services: &SharedServices, params: AuditParams) -> Res
         }
     }
     Ok(result)
+}
+
+fn preempted(line: &vocab::AuditLine) -> Option<PreemptData> {
+    let run = line.detail.clone().filter(|_| &*line.action == PreemptData::ACTION)?;
+    let (lane_id, by_request) = (line.session.to_string(), line.request.clone());
+    Some(PreemptData { lane_id, preempted_run_id: run, by_request, ts: line.at_ms })
 }
 
 /// `2026-01-31`

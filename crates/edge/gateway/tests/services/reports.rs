@@ -60,6 +60,33 @@ fn the_audit_says_who_did_what_and_whether_it_is_whole() {
 }
 
 #[test]
+fn a_run_whose_place_a_newer_message_took_is_a_line_that_names_both() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", "/queue interrupt").await;
+        let slow = json!({"id": 7, "method": "agent.send", "params": {"sessionId": "ws:a", "message": "hang"}});
+        play.send(at, &slow).await;
+        play.heard(at, std::time::Duration::from_millis(50)).await;
+        let heard = play.ask(at, "agent.send", json!({"sessionId": "ws:a", "message": "say 1 words"})).await;
+        let stopped = heard.iter().find(|frame| frame["id"] == 7 && frame.get("error").is_some()).unwrap();
+        assert_eq!(stopped["error"]["data"]["reason"], "preempted");
+        let said = play.result(at, "audit.query", json!({"sessionId": "ws:a", "verify": true})).await;
+        let lines: Vec<&serde_json::Value> =
+            said["lines"].as_array().unwrap().iter().filter(|line| line.get("data").is_some()).collect();
+        let [line] = lines[..] else { panic!("{said}") };
+        assert_eq!((&line["action"], &line["by"]), (&json!("queue.preempt"), &json!("user:ann")));
+        let queued = play.result(at, "events.replay", json!({"sessionId": "ws:a"})).await;
+        let queued = queued["events"].as_array().unwrap().iter().find(|event| event["event"] == "queued").unwrap();
+        let want = json!({
+            "laneId": "ws:a", "preemptedRunId": "t1", "byRequest": queued["data"]["itemId"], "ts": line["at"],
+        });
+        assert_eq!(line["data"], want, "{queued}");
+        assert_eq!(said["whole"], true);
+    });
+}
+
+#[test]
 fn analytics_say_who_wrote_how_much() {
     paused(async {
         let mut play = Play::new();

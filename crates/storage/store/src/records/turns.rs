@@ -25,6 +25,9 @@ struct TurnTakenRecord {
 struct TurnCutRecord {
     turn: Arc<str>,
     why: CutBy,
+    /// Older logs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
 struct TurnEndedRecord {
@@ -54,8 +57,9 @@ pub(super) fn put_turn(entry: &TurnEntry, out: &mut Vec<u8>) -> &'static str {
             let items = items.iter().map(|item| id(item.as_str())).collect();
             put("turn_taken", &TurnTakenRecord { turn: id(turn.as_str()), items, trace: trace.clone() }, out)
         }
-        TurnEntry::Cut { turn, why } => {
-            put("turn_cut", &TurnCutRecord { turn: id(turn.as_str()), why: (*why).into() }, out)
+        TurnEntry::Cut { turn, why, item } => {
+            let item = item.as_ref().map(|item| id(item.as_str()));
+            put("turn_cut", &TurnCutRecord { turn: id(turn.as_str()), why: (*why).into(), item }, out)
         }
         TurnEntry::Ended(end) => {
             let record = TurnEndedRecord {
@@ -112,7 +116,8 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
             Body::Turn(TurnEntry::Taken { turn: TurnId::new(it.turn), items, trace: it.trace })
         }),
         "turn_cut" => get(payload, |it: TurnCutRecord| {
-            Body::Turn(TurnEntry::Cut { turn: TurnId::new(it.turn), why: it.why.into() })
+            let item = it.item.map(ItemId::new);
+            Body::Turn(TurnEntry::Cut { turn: TurnId::new(it.turn), why: it.why.into(), item })
         }),
         "turn_ended" => get(payload, |it: TurnEndedRecord| {
             Body::Turn(TurnEntry::Ended(TurnEnd {

@@ -82,7 +82,8 @@ fn turns() -> Vec<Body> {
         Body::Turn(TurnEntry::Taken { turn: turn(), items: vec![], trace: None }),
     ];
     let cuts = [CutBy::Asked, CutBy::Newer, CutBy::Ending, CutBy::Deleted, CutBy::Stalled];
-    all.extend(cuts.map(|why| Body::Turn(TurnEntry::Cut { turn: turn(), why })));
+    all.extend(cuts.map(|why| Body::Turn(TurnEntry::Cut { turn: turn(), why, item: None })));
+    all.push(Body::Turn(TurnEntry::Cut { turn: turn(), why: CutBy::Newer, item: Some(ODD.into()) }));
     use Stop::*;
     for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error, Budget] {
         let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];

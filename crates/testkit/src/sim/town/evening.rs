@@ -25,7 +25,7 @@ const AT_REST: Duration = Duration::from_secs(200);
 /// Nothing moved in it for longer than its session waits.
 fn is_stalled(log: &[Arc<Entry>], turn: &TurnId) -> bool {
     let is_it =
-        |body: &Body| matches!(body, Body::Turn(TurnEntry::Cut { turn: of, why: CutBy::Stalled }) if of == turn);
+        |body: &Body| matches!(body, Body::Turn(TurnEntry::Cut { turn: of, why: CutBy::Stalled, .. }) if of == turn);
     log.iter().any(|entry| is_it(&entry.body))
 }
 

@@ -17,8 +17,9 @@ pub(crate) enum QueueAct {
     Refuse { item: Item, fault: Fault },
     /// An item that waited ended without running. Tell its sender.
     Settle { item: Item, end: ItemEnd, why: SettleReason },
-    /// Cancel the running turn; then report [`Queue::turn_ended`] as always.
-    InterruptTurn,
+    /// Cancel the running turn; then report [`Queue::turn_ended`] as always. `item`: the message that takes its place, where
+    /// one does.
+    InterruptTurn { item: Option<ItemId> },
     /// The waiting list is different now: tell whoever watches it.
     Changed,
 }

@@ -47,7 +47,7 @@ impl Queue {
 
     fn interrupt_unasked(&mut self) -> Vec<QueueAct> {
         let mut acts = self.interrupt();
-        acts.retain(|act| *act != QueueAct::InterruptTurn);
+        acts.retain(|act| !matches!(act, QueueAct::InterruptTurn { .. }));
         acts
     }
 

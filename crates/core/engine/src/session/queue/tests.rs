@@ -40,7 +40,8 @@ fn show(acts: &[QueueAct]) -> String {
         QueueAct::Waiting { id, position } => format!("wait {id}@{position}"),
         QueueAct::Refuse { item, fault } => format!("refuse {} {:?}", item.id, fault.kind),
         QueueAct::Settle { item, end, why } => format!("{end:?} {} ({why:?})", item.id),
-        QueueAct::InterruptTurn => "interrupt".into(),
+        QueueAct::InterruptTurn { item: None } => "interrupt".into(),
+        QueueAct::InterruptTurn { item: Some(item) } => format!("interrupt for {item}"),
         QueueAct::Changed => "changed".into(),
     };
     acts.iter().map(act).collect::<Vec<_>>().join(", ")
@@ -110,7 +111,7 @@ fn an_interrupting_message_stops_the_turn_once_and_overtakes_other_deliveries() 
     let mut lane = busy(LanePolicy { mode: LaneMode::Interrupt, ..LanePolicy::default() });
     lane.offer(item("e", Delivery::Enqueue), 0);
     lane.offer(item("q", Delivery::Queue), 0);
-    assert_eq!(show(&lane.offer(item("a", Delivery::Policy), 0)), "interrupt, wait a@1, changed");
+    assert_eq!(show(&lane.offer(item("a", Delivery::Policy), 0)), "interrupt for a, wait a@1, changed");
     assert_eq!(show(&lane.offer(item("b", Delivery::Policy), 0)), "Superseded a (Newer), wait b@1, changed");
     // The lane itself stopped the turn, nobody cancelled: the queued prompt of the other dialect stays.
     assert_eq!(show(&lane.turn_ended(TurnOver::Interrupted, 0)), "start b, changed");

@@ -221,7 +221,7 @@ impl Story {
                     let at = self.queue.list().position(|item| item.id == id);
                     assert_eq!(at, Some(position - 1));
                 }
-                QueueAct::InterruptTurn => assert!(self.turn_running, "interrupted nobody"),
+                QueueAct::InterruptTurn { .. } => assert!(self.turn_running, "interrupted nobody"),
                 QueueAct::Changed => {}
             }
         }
