@@ -1466,6 +1466,53 @@ class CanvasClearResult(TypedDict):
 
 
 
+class MemoryGetParams(TypedDict):
+    """Of which session."""
+
+    sessionId: NotRequired[str]
+
+
+
+class MemoryEntry(TypedDict):
+    """A checkpoint of a session. Times are milliseconds since 1970."""
+
+    namespace: str
+    sessionId: str
+    runId: str
+    """The run behind which it was written."""
+    seq: int
+    """The newest entry that it knows of."""
+    text: NotRequired[str]
+    """Markdown. Left out of lists."""
+    createdAt: int
+    updatedAt: int
+    version: int
+    """1 at first, and one more with each that took its place."""
+
+
+
+class MemoryGetResult(TypedDict):
+    """The newest checkpoint of the session."""
+
+    entry: Union[MemoryEntry, None]
+
+
+
+class MemoryListParams(TypedDict):
+    """Newest first."""
+
+    limit: NotRequired[int]
+    """Usually 50."""
+
+
+
+class MemoryListResult(TypedDict):
+    """One for each session that has one."""
+
+    entries: List[MemoryEntry]
+
+
+
 class RegisterParams(TypedDict):
     """Who registers."""
 
@@ -1865,6 +1912,8 @@ class ContextActions(TypedDict):
 
     checkpointSaved: bool
     autoCompacted: bool
+    checkpointNamespace: NotRequired[str]
+    """Where it was saved."""
 
 
 
@@ -2337,7 +2386,7 @@ class LogEvent(TypedDict):
 AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, ThinkingEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, AskEvent, AskDoneEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
-READS: FrozenSet[str] = frozenset(["queue.list", "commands.list", "agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "asks.list", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "usage.runs", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["queue.list", "commands.list", "agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "asks.list", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "memory.get", "memory.list", "config.get", "config.schema", "usage.report", "usage.runs", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -2584,6 +2633,16 @@ class CanvasApi(Family):
         return cast(CanvasClearResult, await self._request("canvas.clear", {"sessionId": session_id}, timeout))
 
 
+class MemoryApi(Family):
+    async def get(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> MemoryGetResult:
+        """The checkpoint of a session."""
+        return cast(MemoryGetResult, await self._request("memory.get", {"sessionId": session_id}, timeout))
+
+    async def list(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> MemoryListResult:
+        """Checkpoints of all sessions, newest first."""
+        return cast(MemoryListResult, await self._request("memory.list", {"limit": limit}, timeout))
+
+
 class NodeCapabilitiesApi(Family):
     async def get(self, *, timeout: Union[float, None] = None) -> NodeCapabilitiesResult:
         """What was agreed."""
@@ -2694,6 +2753,7 @@ class Api:
         self.asks = AsksApi(request)
         self.lanes = LanesApi(request)
         self.canvas = CanvasApi(request)
+        self.memory = MemoryApi(request)
         self.node = NodeApi(request)
         self.config = ConfigApi(request)
         self.pairing = PairingApi(request)

@@ -1054,6 +1054,38 @@ export interface CanvasAllParams {
 export interface CanvasClearResult {
     cleared: number;
 }
+/** Of which session. */
+export interface MemoryGetParams {
+    sessionId?: string;
+}
+/** A checkpoint of a session. Times are milliseconds since 1970. */
+export interface MemoryEntry {
+    namespace: string;
+    sessionId: string;
+    /** The run behind which it was written. */
+    runId: string;
+    /** The newest entry that it knows of. */
+    seq: number;
+    /** Markdown. Left out of lists. */
+    text?: string;
+    createdAt: number;
+    updatedAt: number;
+    /** 1 at first, and one more with each that took its place. */
+    version: number;
+}
+/** The newest checkpoint of the session. */
+export interface MemoryGetResult {
+    entry: MemoryEntry | null;
+}
+/** Newest first. */
+export interface MemoryListParams {
+    /** Usually 50. */
+    limit?: number;
+}
+/** One for each session that has one. */
+export interface MemoryListResult {
+    entries: MemoryEntry[];
+}
 /** Who registers. */
 export interface RegisterParams {
     nodeId: string;
@@ -1335,6 +1367,8 @@ export type ContextLevel = "warning" | "checkpoint" | "compact";
 export interface ContextActions {
     checkpointSaved: boolean;
     autoCompacted: boolean;
+    /** Where it was saved. */
+    checkpointNamespace?: string;
 }
 /** At most one per run. */
 export interface ContextWarningData {
@@ -1698,6 +1732,16 @@ export interface Methods {
         params: CanvasAllParams;
         result: CanvasClearResult;
     };
+    /** The checkpoint of a session. */
+    "memory.get": {
+        params: MemoryGetParams;
+        result: MemoryGetResult;
+    };
+    /** Checkpoints of all sessions, newest first. */
+    "memory.list": {
+        params: MemoryListParams;
+        result: MemoryListResult;
+    };
     /** A companion is here. */
     "node.register": {
         params: RegisterParams;
@@ -1989,6 +2033,12 @@ export interface Api {
         delete(params: CanvasOneParams, options?: CallOptions): Promise<CanvasDeleteResult>;
         /** Takes all artifacts of a session away. */
         clear(params?: CanvasAllParams, options?: CallOptions): Promise<CanvasClearResult>;
+    };
+    readonly memory: {
+        /** The checkpoint of a session. */
+        get(params?: MemoryGetParams, options?: CallOptions): Promise<MemoryGetResult>;
+        /** Checkpoints of all sessions, newest first. */
+        list(params?: MemoryListParams, options?: CallOptions): Promise<MemoryListResult>;
     };
     readonly node: {
         /** A companion is here. */

@@ -107,6 +107,10 @@ list: 1,
 delete: 0,
 clear: 0,
 },
+memory: {
+get: 1,
+list: 1,
+},
 node: {
 register: 0,
 capabilities: {

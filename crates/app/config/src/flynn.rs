@@ -6,7 +6,7 @@ use super::keys::snake;
 use super::tree::{Node, TreeValue};
 
 /// Known words without effect, and why. Those below stand for what is in their tables, too.
-const WITHOUT_EFFECT: [(&str, &str); 15] = [
+const WITHOUT_EFFECT: [(&str, &str); 14] = [
     ("channels", "there are no chat channels"),
     ("automation", "there are no webhooks, timetables and reactions"),
     ("browser", "there is no browser tool"),
@@ -20,7 +20,6 @@ const WITHOUT_EFFECT: [(&str, &str); 15] = [
     ("tools.profiles", "`tools.only` says which tools are offered"),
     ("compaction.keep_turns", "`compaction.keep_pct` says how much is kept"),
     ("compaction.summary_max_tokens", "a summary is as long as the model makes it"),
-    ("compaction.proactive", "warnings come at 75, 85 and 95 percent"),
     ("data_dir", "`TILLERMAN_HOME` says where things are kept"),
 ];
 

@@ -215,7 +215,7 @@ fn lane(wish: LaneWish) -> Value {
 
 /// What the gateway goes by, set or not.
 fn effective(server: &ServerConfig) -> Value {
-    let (usual, nodes) = (server.queue.usual, &server.nodes);
+    let (usual, nodes, proactive) = (server.queue.usual, &server.nodes, &server.proactive);
     json!({
         "server": {
             "host": server.host, "port": server.port, "token": if server.token.is_some() { MASK } else { "" },
@@ -244,6 +244,11 @@ fn effective(server: &ServerConfig) -> Value {
             "askKeepS": server.tools.ask_keep_s,
         },
         "agent": { "stallTimeoutS": server.stall_ms / 1_000 },
+        "compaction": { "proactive": {
+            "enabled": proactive.enabled, "warnPct": proactive.warn_pct, "checkpointPct": proactive.checkpoint_pct,
+            "autoCompactPct": proactive.auto_compact_pct, "checkpointCooldownMs": proactive.checkpoint_cooldown_ms,
+            "memoryNamespace": proactive.memory_namespace,
+        } },
         "pairing": {
             "enabled": server.pairing.enabled, "codeTtlS": server.pairing.code_ttl_s,
             "codeLength": server.pairing.code_length,

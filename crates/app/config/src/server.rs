@@ -19,6 +19,11 @@ const CODE_TTL_S: u64 = 300;
 /// Of 32 letters and digits: 40 bits.
 const CODE_LENGTH: u64 = 8;
 const ACP_GRACE_S: u64 = 300;
+const WARN_PCT: u8 = 75;
+const CHECKPOINT_PCT: u8 = 85;
+const AUTO_COMPACT_PCT: u8 = 95;
+const CHECKPOINT_COOLDOWN_MS: u64 = 300_000;
+const MEMORY_NAMESPACE: &str = "session/checkpoints";
 /// Features that are on where nobody says otherwise.
 const GATES_ON: [&str; 2] = ["ui.canvas", "notifications"];
 
@@ -48,6 +53,19 @@ pub struct ServerConfig {
     pub tools: ToolLists,
     pub stall_ms: u64,
     pub pairing: PairingConfig,
+    pub proactive: ProactiveConfig,
+}
+
+/// What is said and done about contexts that fill up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProactiveConfig {
+    pub enabled: bool,
+    pub warn_pct: u8,
+    pub checkpoint_pct: u8,
+    pub auto_compact_pct: u8,
+    pub checkpoint_cooldown_ms: u64,
+    /// Without a `/` at its end.
+    pub memory_namespace: String,
 }
 
 /// The Agent Client Protocol over the network.
@@ -184,7 +202,23 @@ impl Configuration {
                 code_ttl_s: number("pairing.code_ttl_s", CODE_TTL_S),
                 code_length: usize::try_from(number("pairing.code_length", CODE_LENGTH)).unwrap_or(usize::MAX),
             },
+            proactive: self.proactive(),
         })
+    }
+
+    fn proactive(&self) -> ProactiveConfig {
+        let percent = |name: &str, usual: u8| self.count(name).and_then(|it| u8::try_from(it).ok()).unwrap_or(usual);
+        let namespace = self.text("compaction.proactive.memory_namespace").map(|it| it.trim_matches('/'));
+        ProactiveConfig {
+            enabled: self.switch("compaction.proactive.enabled").unwrap_or(true),
+            warn_pct: percent("compaction.proactive.warn_pct", WARN_PCT),
+            checkpoint_pct: percent("compaction.proactive.checkpoint_pct", CHECKPOINT_PCT),
+            auto_compact_pct: percent("compaction.proactive.auto_compact_pct", AUTO_COMPACT_PCT),
+            checkpoint_cooldown_ms: self
+                .count("compaction.proactive.checkpoint_cooldown_ms")
+                .unwrap_or(CHECKPOINT_COOLDOWN_MS),
+            memory_namespace: namespace.filter(|it| !it.is_empty()).unwrap_or(MEMORY_NAMESPACE).to_owned(),
+        }
     }
 
     fn tls_files(&self) -> Result<Option<TlsFiles>, vocab::Fault> {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use config::ServerConfig;
-use gateway::{Access, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
+use gateway::{Access, CheckpointRules, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
 use vocab::{Fault, FaultKind, SessionId, Settings};
 
 pub fn access(server: &ServerConfig) -> Access {
@@ -52,5 +52,9 @@ pub fn service_settings(server: &Arc<ServerConfig>, settings: &Settings) -> Serv
         lane: Arc::new(move |session: &SessionId| lanes.queue.policy(session.as_str())),
         threshold_pct: u64::from(settings.compaction.threshold_pct),
         stall_ms: server.stall_ms,
+        checkpoints: CheckpointRules {
+            cooldown_ms: i64::try_from(server.proactive.checkpoint_cooldown_ms).unwrap_or(i64::MAX),
+            namespace: server.proactive.memory_namespace.as_str().into(),
+        },
     }
 }

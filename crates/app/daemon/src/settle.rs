@@ -13,6 +13,10 @@ pub fn settle(settings: &mut Settings, server: &ServerConfig) {
     settings.tool_names = names::CANONICAL;
     settings.lane = server.queue.usual;
     settings.on_restart = OnRestart::Continue;
+    if server.proactive.enabled {
+        let threshold = &mut settings.compaction.threshold_pct;
+        *threshold = (*threshold).min(server.proactive.auto_compact_pct);
+    }
     settings.conduct = Arc::new(conduct(server));
 }
 
@@ -33,5 +37,27 @@ fn conduct(server: &ServerConfig) -> Conduct {
             true => WaitingOnRestart::GoesOn,
             false => WaitingOnRestart::Dropped,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use config::{Configuration, ProactiveConfig};
+
+    use super::*;
+
+    #[test]
+    fn older_messages_are_summarised_at_the_latest_where_the_warnings_say_so() {
+        let usual = Configuration::default().server().expect("nothing is set");
+        let threshold = |own: u8, enabled: bool, auto_compact_pct: u8| {
+            let proactive = ProactiveConfig { enabled, auto_compact_pct, ..usual.proactive.clone() };
+            let mut settings = Settings::new("/", "m");
+            settings.compaction.threshold_pct = own;
+            settle(&mut settings, &ServerConfig { proactive, ..usual.clone() });
+            settings.compaction.threshold_pct
+        };
+        assert_eq!(usual.proactive.auto_compact_pct, 95);
+        assert_eq!([threshold(85, true, 95), threshold(100, true, 95), threshold(100, true, 60)], [85, 95, 60]);
+        assert_eq!(threshold(100, false, 60), 100, "it is switched off");
     }
 }

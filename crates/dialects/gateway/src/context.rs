@@ -1,14 +1,43 @@
 //! How full the context is, and when that is worth a word.
 
+use std::sync::Arc;
+
 use vocab::State;
 
 use crate::events::{ContextActions, ContextLevel, ContextWarningData};
 use crate::results::Budget;
 
-/// The context is said to be full from these percentages on.
-pub const WARN_PCT: f64 = 75.0;
-pub const CHECKPOINT_PCT: f64 = 85.0;
-pub const COMPACT_PCT: f64 = 95.0;
+/// The percentages from which on the context is said to be full. The highest that is reached counts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ContextRules {
+    pub warn_pct: f64,
+    /// What the session is about is written down.
+    pub checkpoint_pct: f64,
+    /// Older messages are summarised before the next model call.
+    pub compact_pct: f64,
+}
+
+impl Default for ContextRules {
+    fn default() -> Self {
+        Self { warn_pct: 75.0, checkpoint_pct: 85.0, compact_pct: 95.0 }
+    }
+}
+
+impl ContextRules {
+    fn level(&self, pct: f64) -> Option<ContextLevel> {
+        match pct {
+            pct if pct >= self.compact_pct => Some(ContextLevel::Compact),
+            pct if pct >= self.checkpoint_pct => Some(ContextLevel::Checkpoint),
+            pct if pct >= self.warn_pct => Some(ContextLevel::Warning),
+            _ => None,
+        }
+    }
+    /// Whether a context that is so full is worth a checkpoint, whatever it is called.
+    pub(crate) fn wants_checkpoint(&self, pct: f64) -> bool {
+        pct >= self.checkpoint_pct
+    }
+}
+
 /// A warning is said again when the context has grown by so much.
 const AGAIN_PCT: f64 = 10.0;
 
@@ -31,15 +60,15 @@ pub(crate) fn budget(state: &State, threshold_pct: u64) -> Budget {
 }
 
 /// What there is to say at the end of a run.
-pub(crate) fn warning(budget: Budget, auto_compacted: bool, mark: &mut ContextMark) -> Option<ContextWarningData> {
-    let level = match budget.usage_pct {
-        pct if pct >= COMPACT_PCT => ContextLevel::Compact,
-        pct if pct >= CHECKPOINT_PCT => ContextLevel::Checkpoint,
-        pct if pct >= WARN_PCT => ContextLevel::Warning,
-        _ => {
-            *mark = ContextMark(None);
-            return None;
-        }
+pub(crate) fn warning(
+    rules: &ContextRules,
+    budget: Budget,
+    auto_compacted: bool,
+    mark: &mut ContextMark,
+) -> Option<ContextWarningData> {
+    let Some(level) = rules.level(budget.usage_pct) else {
+        *mark = ContextMark(None);
+        return None;
     };
     let rank = level as u8;
     let is_news = level != ContextLevel::Warning
@@ -48,11 +77,28 @@ pub(crate) fn warning(budget: Budget, auto_compacted: bool, mark: &mut ContextMa
         return None;
     }
     *mark = ContextMark(Some((rank, budget.usage_pct)));
-    let (used, window) = (grouped(budget.estimated_tokens), grouped(budget.context_window));
-    let compacted = if auto_compacted { " History was compacted." } else { "" };
-    let message = format!("Context usage is {:.1}% ({used}/{window} estimated tokens).{compacted}", budget.usage_pct);
-    let actions = ContextActions { checkpoint_saved: false, auto_compacted };
+    let actions = ContextActions { checkpoint_saved: false, auto_compacted, checkpoint_namespace: None };
+    let message = in_words(&budget, &actions);
     Some(ContextWarningData { level, message, budget, actions })
+}
+
+/// A checkpoint was saved under this name.
+pub(crate) fn with_checkpoint(mut warning: ContextWarningData, namespace: Arc<str>) -> ContextWarningData {
+    (warning.actions.checkpoint_saved, warning.actions.checkpoint_namespace) = (true, Some(namespace));
+    warning.message = in_words(&warning.budget, &warning.actions);
+    warning
+}
+
+fn in_words(budget: &Budget, actions: &ContextActions) -> String {
+    let (used, window) = (grouped(budget.estimated_tokens), grouped(budget.context_window));
+    let mut text = format!("Context usage is {:.1}% ({used}/{window} estimated tokens).", budget.usage_pct);
+    if let Some(namespace) = &actions.checkpoint_namespace {
+        text.push_str(&format!(" Checkpoint saved to memory namespace `{namespace}`."));
+    }
+    if actions.auto_compacted {
+        text.push_str(" History was compacted.");
+    }
+    text
 }
 
 /// `172,000`
@@ -88,7 +134,8 @@ mod tests {
     #[test]
     fn a_warning_is_said_when_the_level_rises_or_ten_points_are_gained() {
         let mut mark = ContextMark::default();
-        let mut said = |used| warning(budget_of(used), false, &mut mark).map(|it| it.level.as_str());
+        let mut said =
+            |used| warning(&ContextRules::default(), budget_of(used), false, &mut mark).map(|it| it.level.as_str());
         assert_eq!([100_000, 149_999].map(&mut said), [None, None]);
         assert_eq!([150_000, 155_000, 160_000].map(&mut said), [Some("warning"), None, None]);
         assert_eq!([170_000, 172_000].map(&mut said), [Some("checkpoint"), Some("checkpoint")]);
@@ -96,9 +143,24 @@ mod tests {
     }
 
     #[test]
+    fn the_percentages_are_the_users_own() {
+        let rules = ContextRules { warn_pct: 10.0, checkpoint_pct: 20.0, compact_pct: 30.0 };
+        let said =
+            |used| warning(&rules, budget_of(used), false, &mut ContextMark::default()).map(|it| it.level.as_str());
+        assert_eq!([19_999, 20_000].map(said), [None, Some("warning")]);
+        assert_eq!([40_000, 60_000].map(said), [Some("checkpoint"), Some("compact")]);
+    }
+
+    #[test]
     fn it_says_how_full_it_is_in_words() {
-        let said = warning(budget_of(172_000), true, &mut ContextMark::default()).unwrap();
+        let said = warning(&ContextRules::default(), budget_of(172_000), true, &mut ContextMark::default()).unwrap();
         assert_eq!(said.message, "Context usage is 86.0% (172,000/200,000 estimated tokens). History was compacted.");
+        let saved = with_checkpoint(said, "session/checkpoints/ws/a".into());
+        assert_eq!(
+            saved.message,
+            "Context usage is 86.0% (172,000/200,000 estimated tokens). Checkpoint saved to memory namespace \
+             `session/checkpoints/ws/a`. History was compacted."
+        );
         assert_eq!(
             (grouped(0), grouped(999), grouped(1_000), grouped(1_234_567)),
             ("0".into(), "999".into(), "1,000".into(), "1,234,567".into())

@@ -3,7 +3,6 @@
 use vocab::{Fault, FaultKind, LaneNote, Reply, RunRef, SessionId, SessionVerb, TurnId};
 use wire::{Close, CloseCode, Parting};
 
-use crate::context;
 use crate::events::{self, DoneData, RunStateWord, run_state};
 use crate::faults::{self, RunEnd};
 use crate::ledger::{RequestId, Terminal};
@@ -51,7 +50,7 @@ impl Gateway {
         let is_of = |it: &HeldWait| matches!(&it.of, WaitsFor::Turn(turn) if *turn == run.turn);
         let (held, left) = std::mem::take(&mut view.held).into_iter().partition(is_of);
         view.held = left;
-        let ended = EndedRun { run, ids, held };
+        let ended = EndedRun { run, ids, held, warned: None };
         if ended.run.is_whole || ended.run.is_lost || (ended.ids.is_empty() && ended.held.is_empty()) {
             return self.run_over(at, ended, out);
         }
@@ -82,15 +81,14 @@ impl Gateway {
     }
 
     /// A run is over: every request in it gets its last frames.
-    fn run_over(&mut self, at: usize, ended: EndedRun, out: &mut Out) {
-        let EndedRun { run, ids, held } = ended;
-        let outcome = self.outcome(at, &run, out);
+    pub(crate) fn run_over(&mut self, at: usize, ended: EndedRun, out: &mut Out) {
+        let outcome = self.outcome(at, &ended.run, out);
+        let Some(ended) = self.with_checkpoint(at, ended, &outcome, out) else { return };
+        let EndedRun { run, ids, held, warned } = ended;
         let mut tails = Tails::new();
         match &outcome {
             RunEnd::Complete => {
-                let view = &mut self.views[at];
-                let budget = context::budget(&view.state, self.options.compact_pct);
-                if let Some(warning) = context::warning(budget, run.compacted, &mut view.warned) {
+                if let Some(warning) = warned.flatten() {
                     tails.push(events::tail("context_warning", &warning));
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
@@ -237,6 +235,7 @@ impl Gateway {
     /// Whatever waits for a session ends here.
     fn gone_from(&mut self, at: usize, fault: &Fault, out: &mut Out) {
         self.flush(at, out);
+        self.end_without_checkpoints(at, out);
         let mut view = self.views.remove(at);
         let session = view.session.clone();
         let (refusal, cancels) = match fault.kind {

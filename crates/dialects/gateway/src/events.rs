@@ -103,7 +103,12 @@ words! { /// How full the context is.
 }
 shape! { result
     /// What was done about it.
-    ContextActions { "checkpointSaved" checkpoint_saved: bool, "autoCompacted" auto_compacted: bool }
+    ContextActions {
+        "checkpointSaved" checkpoint_saved: bool,
+        "autoCompacted" auto_compacted: bool,
+        /// Where it was saved.
+        "checkpointNamespace" checkpoint_namespace: Option<Arc<str>>,
+    }
 }
 shape! { result
     /// At most one per run.

@@ -10,6 +10,7 @@
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
 mod auth_state;
+mod checkpoints;
 mod commands;
 mod confirm;
 mod context;
@@ -62,7 +63,7 @@ use session_view::SessionView;
 
 pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
 pub use confirm::CONFIRM_MS;
-pub use context::{CHECKPOINT_PCT, COMPACT_PCT, WARN_PCT};
+pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
 pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
@@ -93,6 +94,8 @@ pub struct GatewayOptions {
     pub on_disconnect: OnDisconnect,
     /// The percentage of the context from which on it is compacted, as `budget` says it.
     pub compact_pct: u64,
+    /// When people are told how full the context is; `None`: never.
+    pub context: Option<ContextRules>,
     pub prices: ModelPrices,
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
@@ -107,6 +110,7 @@ impl GatewayOptions {
             usual: Arc::new(|_| None),
             on_disconnect: OnDisconnect::default(),
             compact_pct,
+            context: Some(ContextRules::default()),
             prices: Arc::new(|_| None),
             clock,
             ids,

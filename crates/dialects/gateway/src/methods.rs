@@ -46,6 +46,7 @@ use crate::services::canvas::{
 use crate::services::config::{ConfigParams, ConfigSetParams, ConfigSetResult, ReloadParams, ReloadResult};
 use crate::services::lane_history::{LaneHistoryParams, LaneHistoryResult};
 use crate::services::latency::{LatencyParams, LatencyResult};
+use crate::services::memory::{MemoryGetParams, MemoryGetResult, MemoryListParams, MemoryListResult};
 use crate::services::nodes::{
     LocationResult, LocationsResult, NodeCapabilitiesResult, NodeLocation, NodeStatus, NodesResult, PushTokenParams,
     RegisterParams, RegisterResult, SetLocationResult, SetPushResult, SetStatusResult,
@@ -171,6 +172,8 @@ pub static METHODS: &[MethodRow] = &[
     method!("canvas.list", Scopes::READ, CanvasListParams => CanvasListResult, "Artifacts, newest first.", own services::canvas::list, told services::canvas::list_told),
     method!("canvas.delete", Scopes::CHAT, CanvasOneParams => CanvasDeleteResult, "Takes an artifact away.", own services::canvas::delete, told services::canvas::delete_told),
     method!("canvas.clear", Scopes::CHAT, CanvasAllParams => CanvasClearResult, "Takes all artifacts of a session away.", own services::canvas::clear, told services::canvas::clear_told),
+    method!("memory.get", Scopes::READ, MemoryGetParams => MemoryGetResult, "The checkpoint of a session.", own services::memory::get, told services::memory::get_told),
+    method!("memory.list", Scopes::READ, MemoryListParams => MemoryListResult, "Checkpoints of all sessions, newest first.", own services::memory::list, told services::memory::list_told),
     method!("node.register", Scopes::CHAT, RegisterParams => RegisterResult, "A companion is here.", own services::nodes::register, told services::nodes::register_told),
     method!("node.capabilities.get", Scopes::CHAT, Nothing => NodeCapabilitiesResult, "What was agreed.", own services::nodes::capabilities, told services::nodes::capabilities_told),
     method!("node.location.set", Scopes::CHAT, NodeLocation => SetLocationResult, "Where the companion is.", own services::nodes::set_location, told services::nodes::set_location_told),

@@ -34,6 +34,8 @@ pub enum GatewayOwn {
     News { topics: Vec<Topic>, after: Option<NewsMark>, answers: bool },
     /// Whether somebody wants to be told when a run of this session ends.
     Notify { session: SessionId, on: bool },
+    /// Writes down what the session is about, behind this run, unless that was done of late.
+    Checkpoint { session: SessionId, turn: TurnId },
     /// What the methods of the services take.
     Service(Box<ServiceCall>),
 }
@@ -108,6 +110,10 @@ pub enum GatewayAnswer {
     News {
         items: Vec<NewsItem>,
         mark: NewsMark,
+    },
+    /// Where it is, on the disk; `None`: there is none of this run.
+    Checkpointed {
+        namespace: Option<Arc<str>>,
     },
     Done,
     Service(Box<ServiceAnswer>),

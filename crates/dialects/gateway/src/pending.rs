@@ -35,6 +35,11 @@ pub(crate) enum Wanted {
         id: RequestId,
         told: ToldBy,
     },
+    /// What the session is about is written down; then the run ends.
+    Checkpointed {
+        session: SessionId,
+        turn: TurnId,
+    },
     /// Is there such a session? Then this is done on it.
     Exists {
         session: SessionId,

@@ -93,6 +93,7 @@ impl Gateway {
             | Wanted::HasPlace { .. }
             | Wanted::Replay { .. }
             | Wanted::Paired(_)
+            | Wanted::Checkpointed { .. }
             | Wanted::News(_) => {}
         }
     }
@@ -321,6 +322,7 @@ impl Gateway {
                 self.caught_up(&session, subscription, entries, out);
             }
             (Wanted::Paired(work), answer) => self.paired(work, answer, out),
+            (Wanted::Checkpointed { session, turn }, answer) => self.checkpointed(&session, &turn, answer, out),
             (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
                 self.news.tell(&items, mark, &self.ledger, out);
                 if asked == self.news.asked && !self.news.topics().is_empty() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vocab::{AskEntry, AskId, Body, CallId, Entry, Item, ItemId, LaneNote, Position, SessionId, State, Tag, TurnId};
 
 use crate::context::ContextMark;
+use crate::events::ContextWarningData;
 use crate::heard_reply::HeardReply;
 use crate::ledger::RequestId;
 use crate::listeners::Listener;
@@ -86,12 +87,14 @@ impl OpenConfirm {
     }
 }
 
-/// A run that has ended and of which not all was heard.
+/// A run that has ended and of which not all was heard, or whose checkpoint is not saved yet.
 #[derive(Debug)]
 pub(crate) struct EndedRun {
     pub(crate) run: GatewayRun,
     pub(crate) ids: Vec<InRun>,
     pub(crate) held: Vec<HeldWait>,
+    /// What is said of the context, once that is known: at the run's end, and not when its last frames go.
+    pub(crate) warned: Option<Option<ContextWarningData>>,
 }
 
 pub(crate) struct SessionView {

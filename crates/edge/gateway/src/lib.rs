@@ -52,8 +52,8 @@ pub use options::{
 pub use routes::{EXPORT_PATH, ExportPort, ExportRoute};
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
-    ChangedSetting, ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NewSetting, NodeRules,
-    NotSet, PairingRules, Reloaded, ServiceParts, ServiceSettings, StoreKey,
+    ChangedSetting, CheckpointRules, ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort,
+    NewSetting, NodeRules, NotSet, PairingRules, Reloaded, ServiceParts, ServiceSettings, StoreKey,
 };
 pub use sse::SseBody;
 pub use text_door::converse_text;

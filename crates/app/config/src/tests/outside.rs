@@ -64,6 +64,12 @@ fn what_can_be_set_from_outside_is_this_and_no_more() {
         compaction.auto
         compaction.threshold_pct
         compaction.keep_pct
+        compaction.proactive.enabled
+        compaction.proactive.warn_pct
+        compaction.proactive.checkpoint_pct
+        compaction.proactive.auto_compact_pct
+        compaction.proactive.checkpoint_cooldown_ms
+        compaction.proactive.memory_namespace
         agent.stall_timeout_s
         server.max_body_bytes
         server.max_concurrent_runs

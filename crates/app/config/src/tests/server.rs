@@ -20,7 +20,7 @@ server:
   nodes: {enabled: true, allowed_roles: [companion, kiosk], location: {enabled: true}}
   feature_gates: {"ui.canvas": false}
   dashboard: {enabled: true}
-compaction: {enabled: false, threshold_pct: 80, keep_turns: 4}
+compaction: {enabled: false, keep_turns: 4, proactive: {warn_pct: 50, checkpoint_pct: 60, memory_namespace: notes/}}
 channels: {telegram: {bot_token: abc}}
 automation: {cron: []}
 memory: {user_namespace: user}
@@ -58,6 +58,10 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     let allowed = &server.tools.auto_approve;
     assert!(allowed.iter().any(|it| it == "write_file") && !allowed.iter().any(|it| it == "bash"), "{allowed:?}");
     assert!(!config.compaction(CompactionPolicy::default()).auto);
+    let proactive = server.proactive;
+    assert_eq!((proactive.enabled, proactive.warn_pct, proactive.checkpoint_pct), (true, 50, 60));
+    assert_eq!((proactive.auto_compact_pct, proactive.checkpoint_cooldown_ms), (95, 300_000));
+    assert_eq!(proactive.memory_namespace, "notes");
     let tiers: Vec<String> =
         config.slugs("tiers").iter().map(|(tier, slugs)| format!("{tier}: {}", slugs.join(" "))).collect();
     assert_eq!(tiers, ["fast: anthropic/small", "default: anthropic/big google/pro", "local: ollama/qwen3:8b"]);

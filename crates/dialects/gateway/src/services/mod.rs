@@ -7,6 +7,7 @@ pub mod canvas;
 pub mod config;
 pub mod lane_history;
 pub mod latency;
+pub mod memory;
 pub mod nodes;
 pub mod pairing;
 pub mod reports;
@@ -69,6 +70,14 @@ pub enum ServiceCall {
         is_own: bool,
         what: canvas::CanvasCall,
     },
+    /// `is_own`: as above.
+    MemoryOf {
+        session: SessionId,
+        is_own: bool,
+    },
+    Memory {
+        limit: usize,
+    },
     Access(access::AccessCall),
     Node(nodes::NodeCall),
     Pairing(pairing::PairingCall),
@@ -105,6 +114,7 @@ pub enum ServiceAnswer {
     Search(search::SearchResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
+    Memory(memory::MemoryAnswer),
     Access(access::AccessAnswer),
     Node(nodes::NodeAnswer),
     Pairing(pairing::PairingAnswer),

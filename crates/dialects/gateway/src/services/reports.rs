@@ -83,7 +83,7 @@ shape! { result
 }
 impl PreemptData {
     /// What the audit calls it.
-    pub const ACTION: &str = "queue.preempt";
+    pub const ACTION: &'static str = "queue.preempt";
 }
 shape! { result
     /// `head` stands for all lines, `whole` says whether none was changed; both only where it was asked.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
 mod asks;
+mod checkpoints;
 mod collecting;
 mod document;
 mod ends;

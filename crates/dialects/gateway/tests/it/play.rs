@@ -63,6 +63,8 @@ impl OwnCalls<GatewayOwn> for Service {
                 }
                 GatewayOwn::FindRun { .. } => Ok(GatewayAnswer::RunIn(None)),
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
+                // As with a store that cannot write.
+                GatewayOwn::Checkpoint { .. } => Err(GatewayRefusal::internal("store", "there is no shelf here")),
                 GatewayOwn::News { .. } | GatewayOwn::WhenDeleted { .. } => std::future::pending().await,
                 // The services' own tests are with the services.
                 GatewayOwn::Service(_) => Err(GatewayRefusal::internal("internal", "there are no services here")),

@@ -438,9 +438,17 @@ fn the_end_of_a_run_is_told_with_how_full_the_context_is_then() {
             true => Event::State(Arc::new(State { context_tokens: 880, ..state("s", None) })),
             false => Event::Live { seq: 52 },
         });
+        if is_live {
+            assert!(talk.frames().is_empty(), "nothing is said before the checkpoint is saved");
+            // What comes behind the run is not what it is told with.
+            talk.tell(Event::State(Arc::new(state("s", None))));
+            talk.own(Ok(GatewayAnswer::Checkpointed { namespace: Some("n/s".into()) }));
+        }
         let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
         let warning = frames.iter().find(|frame| frame["event"] == "context_warning");
         assert_eq!(warning.map(|it| it["data"]["budget"]["usagePct"].as_f64().unwrap()), pct);
+        let saved = warning.map(|it| it["data"]["actions"]["checkpointNamespace"].clone());
+        assert_eq!(saved, is_live.then(|| json!("n/s")));
         assert!(frames.last().unwrap().get("result").is_some(), "{frames:?}");
     }
 }

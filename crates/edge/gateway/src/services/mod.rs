@@ -6,6 +6,7 @@ mod analytics;
 mod asks;
 mod board;
 mod canvas;
+mod checkpoints;
 mod config;
 mod counters;
 mod deletions;
@@ -58,6 +59,7 @@ use presence::PresenceBook;
 use process_use::ProcessUse;
 use touched::TouchedSessions;
 
+pub use checkpoints::CheckpointRules;
 pub use config::{ChangedSetting, ConfigSource, NewSetting, NotSet, Reloaded};
 pub use nodes::NodeRules;
 pub use pairing::PairingRules;
@@ -92,6 +94,7 @@ pub struct ServiceSettings {
     /// From how full on a context is summarised.
     pub threshold_pct: u64,
     pub stall_ms: u64,
+    pub checkpoints: CheckpointRules,
 }
 
 impl ServiceSettings {
@@ -130,6 +133,8 @@ struct SharedServices {
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
+    /// Held while one is written.
+    checkpoints: tokio::sync::Mutex<()>,
     connections: AtomicU64,
     process_use: Mutex<ProcessUse>,
     /// Once it runs.
@@ -155,6 +160,7 @@ impl GatewayService {
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
+            checkpoints: tokio::sync::Mutex::default(),
             connections: AtomicU64::new(0),
             process_use: Mutex::default(),
             server: OnceLock::new(),
@@ -301,6 +307,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
                 services.parts.shelf.put(place, word.into(), None).await.map_err(refused)?;
                 Ok(GatewayAnswer::Done)
             }),
+            GatewayOwn::Checkpoint { session, turn } => {
+                kept_up(async move { checkpoints::write(&services, session, turn).await })
+            }
             GatewayOwn::Service(call) => {
                 let asker = (self.connection.clone(), self.principal.get().cloned());
                 kept_up(async move {
@@ -356,6 +365,10 @@ async fn answered(
         ServiceCall::Canvas { session, is_own, what } => {
             ServiceAnswer::Canvas(canvas::carry_out(services, session, is_own, what).await?)
         }
+        ServiceCall::MemoryOf { session, is_own } => {
+            ServiceAnswer::Memory(checkpoints::get(services, session, is_own).await?)
+        }
+        ServiceCall::Memory { limit } => ServiceAnswer::Memory(checkpoints::list(services, limit).await?),
         ServiceCall::Access(call) => ServiceAnswer::Access(access::carry_out(services, &connection, by, call).await?),
         ServiceCall::Node(call) => ServiceAnswer::Node(nodes::carry_out(services, connection, call).await?),
         ServiceCall::Pairing(call) => ServiceAnswer::Pairing(pairing::carry_out(services, call).await?),

@@ -3,6 +3,7 @@
 
 mod asks;
 mod canvas;
+mod checkpoints;
 mod golden;
 mod history;
 mod house;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayOptions, GatewayRefusal, Scopes};
 use gateway::{
-    ChangedSetting, ConfigSource, GatewayCounts, GatewayService, NewSetting, NodeRules, NotSet, PairingRules, Reloaded,
-    ServiceParts, ServiceSettings, StoreKey,
+    ChangedSetting, CheckpointRules, ConfigSource, GatewayCounts, GatewayService, NewSetting, NodeRules, NotSet,
+    PairingRules, Reloaded, ServiceParts, ServiceSettings, StoreKey,
 };
 use host::PumpOptions;
 use serde_json::{Value, json};
@@ -80,6 +80,7 @@ pub(crate) fn settings() -> ServiceSettings {
         lane: Arc::new(|_| vocab::LanePolicy::default()),
         threshold_pct: 85,
         stall_ms: 600_000,
+        checkpoints: CheckpointRules { cooldown_ms: 300_000, namespace: "session/checkpoints".into() },
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use config::{Configuration, Home};
 use dialect_acp::{Acp, AcpOptions, RemoteOptions};
-use dialect_gateway::{GatewayOptions, OnDisconnect, Scopes};
+use dialect_gateway::{ContextRules, GatewayOptions, OnDisconnect, Scopes};
 use dialect_loaf::{Loaf, LoafOptions};
 use dialect_serve::{Serve, ServeOptions};
 use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins};
@@ -107,6 +107,11 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Dia
         usual: Arc::new(hooks.usual()),
         on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
         compact_pct: u64::from(wired.settings.compaction.threshold_pct),
+        context: server.proactive.enabled.then(|| ContextRules {
+            warn_pct: f64::from(server.proactive.warn_pct),
+            checkpoint_pct: f64::from(server.proactive.checkpoint_pct),
+            compact_pct: f64::from(server.proactive.auto_compact_pct),
+        }),
         ..GatewayOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
     };
     let service = hooks.service.clone();

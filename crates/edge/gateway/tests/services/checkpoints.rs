@@ -1,0 +1,122 @@
+//! A context that is nearly full: what the session is about is on the shelf before anybody is told so.
+
+use std::time::Duration;
+
+use gateway::{CheckpointRules, ServiceSettings};
+use serde_json::{Value, json};
+use vocab::{Fault, FaultKind};
+
+use crate::play::{Play, paused, settings};
+
+/// Of a window of 128,000 tokens nine tenths.
+const FULL: &str = "say hello usage 115000 200";
+
+/// What is said of the context in the run of this id.
+fn warned(heard: &[Value], id: u64) -> Vec<&Value> {
+    let is_it = |frame: &&Value| frame["id"] == id && frame["event"] == "context_warning";
+    heard.iter().filter(is_it).map(|frame| &frame["data"]).collect()
+}
+
+async fn full(play: &mut Play, at: usize, session: &str) -> Vec<Value> {
+    play.ask(at, "agent.send", json!({"sessionId": session, "message": FULL})).await
+}
+
+#[test]
+fn it_is_saved_before_it_is_said_and_can_be_read() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        let none = play.result(at, "memory.get", json!({})).await;
+        assert_eq!(none, json!({"entry": null}), "the session that it is attached to has none yet");
+        let heard = full(&mut play, at, "ws:a").await;
+        let [warning] = warned(&heard, 1)[..] else { panic!("{heard:?}") };
+        let actions =
+            json!({"checkpointSaved": true, "autoCompacted": false, "checkpointNamespace": "session/checkpoints/ws/a"});
+        assert_eq!((&warning["level"], &warning["actions"]), (&json!("checkpoint"), &actions));
+        let message = warning["message"].as_str().unwrap();
+        assert_eq!(
+            message,
+            "Context usage is 90.0% (115,200/128,000 estimated tokens). Checkpoint saved to memory namespace \
+             `session/checkpoints/ws/a`."
+        );
+        let order: Vec<&str> = heard.iter().map(|frame| frame["event"].as_str().unwrap_or("result")).collect();
+        assert_eq!(order, ["run_state", "content", "context_warning", "run_state", "done", "result"]);
+        let kept = play.result(at, "memory.get", json!({"sessionId": "ws:a"})).await;
+        let entry = &kept["entry"];
+        assert_eq!((&entry["namespace"], &entry["runId"]), (&json!("session/checkpoints/ws/a"), &json!("t1")));
+        let text = entry["text"].as_str().unwrap();
+        assert!(text.contains("## Goal\n\nsay hello usage") && text.contains("## Last answer\n\nhello"), "{text}");
+        let all = play.result(at, "memory.list", json!({})).await;
+        assert_eq!((all["entries"].as_array().unwrap().len(), all["entries"][0].get("text")), (1, None));
+        assert_eq!(play.error(at, "memory.get", json!({"sessionId": "ws:none"})).await.0, 1);
+    });
+}
+
+#[test]
+fn it_goes_with_its_session() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        full(&mut play, at, "ws:a").await;
+        play.result(at, "sessions.delete", json!({"sessionId": "ws:a"})).await;
+        assert_eq!(play.result(at, "memory.list", json!({})).await, json!({"entries": []}));
+    });
+}
+
+#[test]
+fn the_next_one_waits_for_its_time() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        full(&mut play, at, "ws:a").await;
+        let heard = full(&mut play, at, "ws:a").await;
+        let [warning] = warned(&heard, 1)[..] else { panic!("{heard:?}") };
+        assert_eq!(warning["actions"]["checkpointSaved"], false, "five minutes are not over");
+        assert!(!warning["message"].as_str().unwrap().contains("Checkpoint"), "{warning}");
+        assert_eq!(play.result(at, "memory.get", json!({"sessionId": "ws:a"})).await["entry"]["runId"], "t1");
+        let heard = full(&mut play, at, "ws:b").await;
+        assert_eq!(warned(&heard, 1)[0]["actions"]["checkpointSaved"], true, "each session has its own");
+        // What is set holds.
+        let checkpoints = CheckpointRules { cooldown_ms: 0, namespace: "notes".into() };
+        play.service.settle(ServiceSettings { checkpoints, ..settings() });
+        let heard = full(&mut play, at, "ws:a").await;
+        assert_eq!(warned(&heard, 1)[0]["actions"]["checkpointNamespace"], "notes/ws/a", "{heard:?}");
+        let entry = play.result(at, "memory.get", json!({"sessionId": "ws:a"})).await["entry"].clone();
+        assert_eq!((&entry["version"], &entry["namespace"]), (&json!(2), &json!("notes/ws/a")));
+    });
+}
+
+#[test]
+fn everybody_who_is_in_the_run_is_told_the_same_and_it_is_written_once() {
+    paused(async {
+        let mut play = Play::new();
+        let (a, b) = (play.connect(), play.connect());
+        let slow = "slow 200 say 5 words usage 115000 200";
+        let params = json!({"sessionId": "ws:a", "message": slow, "idempotencyKey": "k"});
+        let send = |id: u64| json!({"id": id, "method": "agent.send", "params": params});
+        play.send(a, &send(7)).await;
+        play.heard(a, Duration::from_millis(50)).await;
+        play.send(b, &send(8)).await;
+        let late = play.heard(b, Duration::from_secs(5)).await;
+        let heard = play.heard(a, Duration::from_secs(5)).await;
+        for (heard, id) in [(&heard, 7), (&late, 8)] {
+            let [warning] = warned(heard, id)[..] else { panic!("{id}: {heard:?}") };
+            assert_eq!(warning["actions"]["checkpointSaved"], true, "{id}");
+            assert!(heard.iter().any(|frame| frame["id"] == id && frame.get("result").is_some()), "{id}: {heard:?}");
+        }
+        assert_eq!(play.result(a, "memory.get", json!({"sessionId": "ws:a"})).await["entry"]["version"], 1);
+    });
+}
+
+#[test]
+fn where_it_cannot_be_written_nobody_says_so_and_the_run_ends_all_the_same() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        *play.shelf.broken.lock().unwrap() = Some(Fault::new(FaultKind::Store, "the disk is full"));
+        let heard = full(&mut play, at, "ws:a").await;
+        let [warning] = warned(&heard, 1)[..] else { panic!("{heard:?}") };
+        assert_eq!(warning["actions"], json!({"checkpointSaved": false, "autoCompacted": false}));
+        assert_eq!(heard.last().unwrap()["result"]["content"], "hello");
+    });
+}
