@@ -2,7 +2,7 @@
 
 use vocab::*;
 
-use crate::continuing::{faulty, on, on_with, resume};
+use crate::continuing::{cut_off, faulty, on, on_with, resume};
 use crate::recovery::life;
 use crate::support::*;
 
@@ -45,10 +45,7 @@ fn whoever_comes_in_is_told_of_the_reply_whose_calls_have_not_ended_also_after_a
 fn a_question_of_before_that_nobody_who_came_can_answer_is_a_no() {
     for unanswered in [Unanswered::Deny, Unanswered::Keep] {
         let store = faulty();
-        life(&store, async || {
-            let stage = on(&store, [calls(&[("change", "{}")])], "ask1");
-            let mut actor = stage.open().await;
-            actor.prompt("go").await;
+        cut_off(&store, [calls(&[("change", "{}")])], async |actor| {
             actor.ask().await;
         });
         life(&store, async || {
@@ -74,10 +71,7 @@ fn a_question_of_before_that_nobody_who_came_can_answer_is_a_no() {
 #[test]
 fn a_follow_up_whose_turn_never_came_goes_on_by_itself() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [say("one")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [say("one")], async |actor| {
         actor.turn_end().await;
         let tag = actor.deliver("later", Delivery::FollowUp).await;
         actor.reply(tag).await.unwrap();
@@ -95,11 +89,8 @@ fn a_follow_up_whose_turn_never_came_goes_on_by_itself() {
 fn a_new_prompt_runs_behind_what_was_taken_in_before_a_restart() {
     for delivery in [Delivery::Enqueue, Delivery::FollowUp] {
         let store = faulty();
-        life(&store, async || {
-            let stage = on(&store, [held("w")], "ask1");
-            let mut actor = stage.open().await;
-            actor.prompt("go").await;
-            text_of(&mut actor, "w").await;
+        cut_off(&store, [held("w")], async |actor| {
+            text_of(actor, "w").await;
             for text in ["first", "second"] {
                 let tag = actor.deliver(text, delivery).await;
                 actor.reply(tag).await.unwrap();
@@ -122,11 +113,8 @@ fn a_new_prompt_runs_behind_what_was_taken_in_before_a_restart() {
 #[test]
 fn a_copy_of_a_session_that_nobody_is_on_leaves_its_turn_where_it_is() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [held("w")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "w").await;
+    cut_off(&store, [held("w")], async |actor| {
+        text_of(actor, "w").await;
     });
     life(&store, async || {
         let stage = on(&store, [say("never")], "ask2");

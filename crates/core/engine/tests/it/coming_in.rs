@@ -9,7 +9,7 @@ use testkit::faulty::FaultyStore;
 use testkit::stage::Actor;
 use vocab::*;
 
-use crate::continuing::{faulty, on, on_with, resume};
+use crate::continuing::{cut_off, faulty, on, on_with, resume};
 use crate::recovery::life;
 use crate::support::*;
 
@@ -100,11 +100,8 @@ async fn a_controller_that_comes_again_is_not_handed_its_call_twice() {
 fn what_a_peer_has_of_a_reply_that_died_is_not_taken_for_a_part_of_the_next_one() {
     let store = faulty();
     let at = std::cell::Cell::new(Position::default());
-    life(&store, async || {
-        let stage = on(&store, [held("half a word")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "half a word").await;
+    cut_off(&store, [held("half a word")], async |actor| {
+        text_of(actor, "half a word").await;
         at.set(actor.told.last().unwrap().at);
     });
     assert!(at.get().offset > 10, "{at:?}");

@@ -35,6 +35,20 @@ pub(crate) fn on(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>
     on_with(store, &Player::new(plays), asks, |_| {})
 }
 
+/// A life that ends in the middle of what it began, when what is waited for here has come.
+pub(crate) fn cut_off(
+    store: &Arc<FaultyStore>,
+    plays: impl IntoIterator<Item = Play>,
+    upto: impl AsyncFnOnce(&mut Actor),
+) {
+    life(store, async || {
+        let stage = on(store, plays, "ask1");
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        upto(&mut actor).await;
+    });
+}
+
 pub(crate) async fn resume(stage: &Stage) -> (Actor, Opened) {
     let mut actor = stage.actor();
     let opened = actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
@@ -59,11 +73,8 @@ pub(crate) async fn log_from(stage: &Stage, first: &str) -> String {
 #[test]
 fn a_reply_that_was_not_finished_is_asked_for_again() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [held("half a wo")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "half a wo").await;
+    cut_off(&store, [held("half a wo")], async |actor| {
+        text_of(actor, "half a wo").await;
     });
     life(&store, async || {
         let player = Player::new([say("a word")]);
@@ -89,10 +100,7 @@ fn a_reply_that_was_not_finished_is_asked_for_again() {
 #[test]
 fn an_open_question_is_asked_again_under_its_id_and_its_answer_runs_the_call() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [calls(&[("look", "{}"), ("change", "{}"), ("look", "{}")])], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [calls(&[("look", "{}"), ("change", "{}"), ("look", "{}")])], async |actor| {
         actor.ask().await;
     });
     for _ in 0..3 {
@@ -132,10 +140,7 @@ fn an_open_question_is_asked_again_under_its_id_and_its_answer_runs_the_call() {
 #[test]
 fn a_question_that_was_open_can_be_denied_as_ever() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [calls(&[("change", "{}")])], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [calls(&[("change", "{}")])], async |actor| {
         actor.ask().await;
     });
     life(&store, async || {
@@ -151,10 +156,7 @@ fn a_question_that_was_open_can_be_denied_as_ever() {
 #[test]
 fn a_call_that_only_reads_is_run_again_and_nobody_is_asked() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [calls(&[("look", "{}"), ("look", r#"{"slow":1}"#), ("look", "{}")])], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [calls(&[("look", "{}"), ("look", r#"{"slow":1}"#), ("look", "{}")])], async |actor| {
         actor.until(progress_of("c2")).await;
     });
     life(&store, async || {
@@ -291,13 +293,10 @@ fn where_the_mode_forbids_it_now_a_call_that_may_have_run_is_not_run_again() {
 #[test]
 fn what_was_allowed_for_the_session_is_allowed_still() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [calls(&[("change", "{}")]), held("thinking")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [calls(&[("change", "{}")]), held("thinking")], async |actor| {
         let ask = actor.ask().await;
-        answer(&mut actor, ask.id, Answer::Allow(Scope::Session)).await;
-        text_of(&mut actor, "thinking").await;
+        answer(actor, ask.id, Answer::Allow(Scope::Session)).await;
+        text_of(actor, "thinking").await;
     });
     life(&store, async || {
         let stage = on(&store, [calls(&[("change", "{}")])], "ask2");
@@ -311,10 +310,7 @@ fn what_was_allowed_for_the_session_is_allowed_still() {
 #[test]
 fn what_waits_goes_on_behind_the_turn_and_steering_joins_it() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [calls(&[("look", r#"{"slow":1}"#)])], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
+    cut_off(&store, [calls(&[("look", r#"{"slow":1}"#)])], async |actor| {
         actor.until(progress_of("c1")).await;
         for (text, delivery) in [("later", Delivery::Enqueue), ("left", Delivery::Steer)] {
             let tag = actor.deliver(text, delivery).await;
@@ -417,11 +413,8 @@ fn tries_rounds_and_the_model_that_stands_in_are_those_of_the_turn() {
 #[test]
 fn with_nobody_there_the_turn_goes_on_until_it_has_to_ask_and_the_question_waits() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [held("w")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "w").await;
+    cut_off(&store, [held("w")], async |actor| {
+        text_of(actor, "w").await;
     });
     life(&store, async || {
         let stage = on(&store, [calls(&[("look", "{}"), ("change", "{}")]), say("done")], "ask1");
@@ -439,11 +432,8 @@ fn with_nobody_there_the_turn_goes_on_until_it_has_to_ask_and_the_question_waits
 #[test]
 fn a_session_that_nobody_comes_to_ends_by_itself_when_its_turn_is_over() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [held("w")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "w").await;
+    cut_off(&store, [held("w")], async |actor| {
+        text_of(actor, "w").await;
     });
     for rest in ["t1 ended: EndTurn, 0 rounds", "t1 ended: EndTurn, 0 rounds"] {
         life(&store, async || {

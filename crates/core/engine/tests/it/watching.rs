@@ -4,7 +4,7 @@ use testkit::Stage;
 use testkit::stage::Actor;
 use vocab::*;
 
-use crate::continuing::{faulty, on};
+use crate::continuing::{cut_off, faulty, on};
 use crate::recovery::life;
 use crate::support::*;
 
@@ -105,11 +105,8 @@ async fn a_level_is_what_is_told_and_ids_are_what_is_watched() {
 #[test]
 fn who_watches_is_told_of_a_turn_that_goes_on_after_a_restart_before_anything_comes_of_it() {
     let store = faulty();
-    life(&store, async || {
-        let stage = on(&store, [held("w")], "ask1");
-        let mut actor = stage.open().await;
-        actor.prompt("go").await;
-        text_of(&mut actor, "w").await;
+    cut_off(&store, [held("w")], async |actor| {
+        text_of(actor, "w").await;
     });
     life(&store, async || {
         let stage = on(&store, [held("")], "ask1");
