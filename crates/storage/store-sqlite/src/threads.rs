@@ -1,4 +1,5 @@
-//! The threads of a store: one that writes and one that syncs, two that read, one that watches. Each is started by its first job, and anew when it died.
+//! The threads of a store: one that writes, one that syncs, two that read, one that watches. Each is started by its first job,
+//! and anew when it died. A sixth comes while a long log is folded in, and goes again; it is the writer's ([`super::fold`]).
 
 use std::io;
 use std::path::PathBuf;
