@@ -4,8 +4,9 @@
 //! opens a new one; jobs are never refused because an earlier one failed.
 
 mod batch;
+mod taken;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -28,6 +29,7 @@ use super::watch::Bell;
 use super::{Attempt, Failure, Note, ReplySender, audit, database, lock_file, rows, sync};
 use crate::faults;
 use store::rollup::PriceList;
+use taken::TakenJobs;
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
 const BATCH_JOBS_MAX: usize = 256;
@@ -98,12 +100,9 @@ pub(super) struct Writer {
     pub(super) syncs: Syncs,
     /// Of all its connections.
     pub(super) patience: Patience,
-    /// Taken from the inbox and not done, by number; at most [`BATCH_JOBS_MAX`].
-    taken: VecDeque<(u64, WriterJob)>,
+    taken: TakenJobs,
     /// Older than these, and not done because they have time.
     resting: Resting,
-    /// Jobs that were ever taken.
-    received: u64,
     /// Says how many of them are done to whoever reads.
     progress: Arc<Progress>,
     pub(super) note: Note,
@@ -170,9 +169,8 @@ impl Writer {
             is_ending: false,
             syncs,
             patience,
-            taken: VecDeque::new(),
+            taken: TakenJobs::default(),
             resting: Resting::default(),
-            received: 0,
             progress,
             note,
             bell,
@@ -251,7 +249,7 @@ impl Writer {
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some((number, job)) = self.next() {
                 if let Err(fault) = self.syncs.check_names() {
-                    self.taken.push_front((number, job));
+                    self.taken.put_back(number, job);
                     self.is_suspect = true;
                     return self.refuse_taken(&fault);
                 }
@@ -272,7 +270,7 @@ impl Writer {
                     }
                     WriterJob::Request(request) => match self.prepare_for(connection, &request) {
                         Ok(()) => self.attend(connection, request),
-                        Err(()) => return self.taken.push_front((number, WriterJob::Request(request))),
+                        Err(()) => return self.taken.put_back(number, WriterJob::Request(request)),
                     },
                     WriterJob::SyncFailed | WriterJob::Synced | WriterJob::Hurry | WriterJob::End => Trust::Keep,
                 };
@@ -437,9 +435,7 @@ impl Writer {
 
     /// Gives a neighbour back, too, if that is what comes next and nothing of it waits for a sync.
     fn release_next(&mut self) -> Option<ReplySender<()>> {
-        let Some((_, WriterJob::Request(StoreRequest::Release { lease, .. }))) = self.taken.front() else {
-            return None;
-        };
+        let Some(WriterJob::Request(StoreRequest::Release { lease, .. })) = self.taken.next() else { return None };
         if self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty()) {
             return None;
         }

@@ -9,10 +9,7 @@ impl Writer {
             WriterJob::Hurry => self.resting.hurry(),
             // It was only to wake us.
             WriterJob::SyncFailed | WriterJob::Synced => {}
-            WriterJob::Append(_) | WriterJob::Request(_) => {
-                self.received += 1;
-                self.taken.push_back((self.received, job));
-            }
+            WriterJob::Append(_) | WriterJob::Request(_) => self.taken.add(job),
         }
     }
 
@@ -26,16 +23,15 @@ impl Writer {
 
     /// Between two jobs: everything before the oldest that is not done.
     pub(super) fn tell_progress(&self) {
-        let taken = self.taken.front().map(|(number, _)| *number);
-        let first = self.resting.first().into_iter().chain(taken).min();
-        self.progress.reach(first.map_or(self.received, |first| first - 1));
+        let done = self.taken.done();
+        self.progress.reach(self.resting.first().map_or(done, |first| done.min(first - 1)));
     }
 
     /// What rests comes before a request: that is done in its place between the appends.
     pub(super) fn next(&mut self) -> Option<(u64, WriterJob)> {
-        let is_append = matches!(self.taken.front(), Some((_, WriterJob::Append(_))));
+        let is_append = matches!(self.taken.next(), Some(WriterJob::Append(_)));
         if is_append || self.resting.is_empty() {
-            return self.taken.pop_front();
+            return self.taken.pop();
         }
         let is_due = !self.taken.is_empty() || self.is_ending || self.is_rest_over();
         if is_due { self.resting.pop().map(|(number, append)| (number, WriterJob::Append(append))) } else { None }
@@ -51,8 +47,8 @@ impl Writer {
         let mut batch = Vec::new();
         self.sort_in(number, first, &mut batch);
         loop {
-            while let Some((_, WriterJob::Append(_))) = self.taken.front() {
-                if let Some((number, WriterJob::Append(append))) = self.taken.pop_front() {
+            while let Some(WriterJob::Append(_)) = self.taken.next() {
+                if let Some((number, WriterJob::Append(append))) = self.taken.pop() {
                     self.sort_in(number, append, &mut batch);
                 }
             }
