@@ -25,6 +25,7 @@ pub struct FaultyStore {
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
+    pressed: AtomicU64,
     /// What was appended, and how safe it was to be.
     appended: Mutex<Vec<Batch>>,
     leases: Mutex<Vec<Lease>>,
@@ -40,6 +41,7 @@ impl FaultyStore {
             reads: Mutex::default(),
             waits_ms: Mutex::default(),
             appends: AtomicU64::new(0),
+            pressed: AtomicU64::new(0),
             appended: Mutex::default(),
             leases: Mutex::default(),
         }
@@ -67,6 +69,10 @@ impl FaultyStore {
     }
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
+    }
+    /// How often somebody had no time any more for what was under way.
+    pub fn pressed(&self) -> u64 {
+        self.pressed.load(Ordering::Relaxed)
     }
     /// Every batch that came, also those that failed, and how safe it was to be when it was acknowledged.
     pub fn appended(&self) -> Vec<Batch> {
@@ -108,6 +114,10 @@ fn full() -> Fault {
 }
 
 impl Store for FaultyStore {
+    fn press(&self, lease: &Lease) {
+        self.pressed.fetch_add(1, Ordering::Relaxed);
+        self.inner.press(lease);
+    }
     fn probe(&self) -> Result<(), Fault> {
         self.inner.probe()
     }

@@ -141,7 +141,10 @@ impl Session {
     /// Until no peer needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
     fn live(&mut self, context: &mut Context<'_>, slice: &mut u32) -> Poll<()> {
         loop {
-            let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
+            let Poll::Ready(happening) = self.poll(context) else {
+                self.log.press();
+                return Poll::Pending;
+            };
             if matches!(happening, Happening::Model(_)) {
                 *slice += 1;
             }

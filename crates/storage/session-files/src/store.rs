@@ -200,6 +200,9 @@ impl Store for Mirrored {
         self.shared.setup.store.hurry();
     }
 
+    fn press(&self, lease: &Lease) {
+        self.shared.setup.store.press(lease);
+    }
     fn hasten(&self) {
         self.shared.setup.store.hasten();
     }

@@ -50,6 +50,16 @@ impl Append {
         Self { lease, entries, durability, asked_at, callers }
     }
 
+    /// No entries: what was asked for before under this lease has no time any more.
+    pub(super) fn press(lease: Lease) -> Self {
+        Self { lease, entries: Vec::new(), durability: Durability::Now, asked_at: Instant::now(), callers: Vec::new() }
+    }
+
+    /// Nobody asks for anything to be written.
+    pub(super) fn is_only_pressing(&self) -> bool {
+        self.callers.is_empty()
+    }
+
     /// Whether it was made with this very lease.
     pub(super) fn is_of(&self, lease: &Lease) -> bool {
         let is_same_new = match (&self.lease.new, &lease.new) {

@@ -178,6 +178,11 @@ impl Store for SqliteStore {
         self.submit(|reply| WriterJob::Append(Append::new(lease, entries, durability, reply)))
     }
 
+    fn press(&self, lease: &Lease) {
+        // Where there is no writer any more, nothing waits.
+        let _ = self.threads.write(WriterJob::Append(Append::press(lease.clone())));
+    }
+
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         let session = session.clone();
         self.ask(|reply| Question::Read { session, after, limit, reply })

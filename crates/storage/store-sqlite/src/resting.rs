@@ -67,6 +67,9 @@ impl Resting {
     pub(super) fn place(&mut self, number: u64, append: Append) -> Option<Append> {
         let session = &append.lease.session;
         let Some(at) = self.waiting.iter().position(|(_, other)| other.lease.session == *session) else {
+            if append.is_only_pressing() {
+                return None;
+            }
             if append.durability != Durability::Soon || self.waiting.len() >= RESTING_MAX {
                 return Some(append);
             }
@@ -74,6 +77,9 @@ impl Resting {
             return None;
         };
         let earlier = &mut self.waiting[at].1;
+        if append.is_only_pressing() && !earlier.is_of(&append.lease) {
+            return None;
+        }
         if !earlier.is_of(&append.lease) {
             // Two leases of one session are one after the other, and not one append.
             self.in_hurry = true;
@@ -144,6 +150,17 @@ mod tests {
         assert_eq!((seqs(&whole), whole.durability), (vec![1, 2, 3], Durability::Now));
         assert_eq!(resting.first(), Some(2), "the other one still has time");
         assert_eq!(whole.split().map(|part| seqs(&part)).collect::<Vec<_>>(), [[1], [2], [3]]);
+    }
+
+    #[test]
+    fn somebody_waits_and_so_a_prompt_rests_no_longer() {
+        let (mut resting, a) = (Resting::default(), Lease::on("a".into(), 1));
+        assert!(resting.place(1, Append::press(a.clone())).is_none(), "there is nothing to be written");
+        assert!(resting.place(2, append(&a, 1, Durability::Soon)).is_none());
+        let pressed = resting.place(3, Append::press(a)).unwrap();
+        assert_eq!((seqs(&pressed), pressed.durability), (vec![1], Durability::Now));
+        assert_eq!(pressed.split().count(), 1);
+        assert!(resting.is_empty());
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub(crate) struct SessionLog {
     held: VecDeque<HeldEvent>,
     /// Bytes of deltas among what is held.
     held_flow_bytes: usize,
+    /// The store may take its time with what is under way.
+    has_time: bool,
     /// Those it is told to.
     pub(crate) peers: Peers,
     /// The file that follows the log, where there is one.
@@ -113,6 +115,7 @@ impl SessionLog {
             commits: VecDeque::new(),
             held: VecDeque::new(),
             held_flow_bytes: 0,
+            has_time: false,
             peers,
             file,
             logged: Logged::default(),
@@ -243,7 +246,21 @@ impl SessionLog {
         let batch = std::mem::take(&mut self.batch);
         let durability = std::mem::take(&mut self.batch_durability);
         let done = self.store.append(&self.lease, batch, durability);
+        self.has_time = match durability {
+            Durability::Commit => self.has_time && !self.commits.is_empty(),
+            Durability::Soon => true,
+            Durability::Now => false,
+        };
         self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
+    }
+
+    /// There is nothing more to do for now. What the model has said meanwhile is not kept from those who hear it, for the sake
+    /// of a turn that might have been over at once.
+    pub(crate) fn press(&mut self) {
+        if self.has_time && self.held_flow_bytes > 0 && !self.commits.is_empty() {
+            self.has_time = false;
+            self.store.press(&self.lease);
+        }
     }
 
     /// Nothing is on its way and nobody is told anything: the room for it goes.

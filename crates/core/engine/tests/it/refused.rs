@@ -250,6 +250,21 @@ async fn what_is_acknowledged_is_synced() {
     assert_eq!(seen.get("CallStarted"), Some(&false), "{seen:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_store_is_pressed_for_the_words_of_a_turn_that_goes_on_and_for_no_other() {
+    let store = faulty();
+    store.slow(vec![50]);
+    let player = Player::new([say("done"), held("w")]);
+    let stage = on(&store, &player);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert_eq!(store.pressed(), 0, "a turn that is over at once goes to the disk as one");
+    actor.prompt("hold").await;
+    text_of(&mut actor, "w").await;
+    assert_eq!(store.pressed(), 1, "its first word waited for the prompt");
+}
+
 /// What a peer is told to have happened, and what outlives a power cut.
 const SYNCED: [&str; 15] = [
     "AskClosed",

@@ -92,6 +92,8 @@ pub trait Store: Send + Sync {
     /// A person waits for what is being written, or is about to be: that does not wait for other processes for long. What comes
     /// later does.
     fn hasten(&self) {}
+    /// Somebody waits for what was appended under this lease and had time ([`Durability::Soon`]): it has none any more.
+    fn press(&self, _lease: &Lease) {}
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.

@@ -142,6 +142,9 @@ impl Store for WatchedStore {
     fn hurry(&self) {
         self.below.hurry();
     }
+    fn press(&self, lease: &Lease) {
+        self.below.press(lease);
+    }
     fn hasten(&self) {
         self.below.hasten();
     }

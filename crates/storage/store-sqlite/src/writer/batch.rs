@@ -68,6 +68,10 @@ impl Writer {
         if let Some(held) = self.held.get_mut(&append.lease.session) {
             match append.durability {
                 Durability::Soon => held.prompted_at = Some(append.asked_at),
+                // Somebody is told of the turn before it is over: it is no short one.
+                Durability::Now if append.is_only_pressing() => {
+                    held.prompted_at.take().into_iter().for_each(|_| self.resting.learn(Duration::MAX));
+                }
                 Durability::Now => {
                     let took = held.prompted_at.take().map(|at| append.asked_at.saturating_duration_since(at));
                     took.into_iter().for_each(|took| self.resting.learn(took));
