@@ -236,8 +236,8 @@ fn update(connection: &Connection, touched: Touched) -> rusqlite::Result<Stateme
 
 impl Writer {
     /// Writes a batch in one transaction and answers it.
-    pub(super) fn write(&mut self, statements: &mut AppendStatements<'_>, batch: Vec<Append>) -> Trust {
-        let result = self.transact(statements, &batch);
+    pub(super) fn write(&mut self, statements: &mut AppendStatements<'_>, mut batch: Vec<Append>) -> Trust {
+        let result = self.transact(statements, &mut batch);
         statements.payload.shrink_to(BUFFER_BYTES_KEPT);
         let error = match result {
             Ok((number, answers)) => {
@@ -287,11 +287,11 @@ impl Writer {
     }
 
     /// One transaction. A refused append leaves the others alone; an error undoes them all. Gives the number of its sync,
-    /// should it need one.
+    /// should it need one, and an answer for each of the batch, in which joined appends may stand one by one now.
     fn transact(
         &mut self,
         statements: &mut AppendStatements<'_>,
-        batch: &[Append],
+        batch: &mut Vec<Append>,
     ) -> rusqlite::Result<(u64, Vec<Result<(), Fault>>)> {
         statements.begin.execute([])?;
         statements.audit.begin();
@@ -334,16 +334,22 @@ impl Writer {
     fn append_all(
         &mut self,
         statements: &mut AppendStatements<'_>,
-        batch: &[Append],
+        batch: &mut Vec<Append>,
     ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
         // One that is not ours any more is refused below, or not written to at all: its holder is told either way.
         if let Err(Failure::Sql(error)) = self.notice_losses_with(statements.connection, &mut statements.count_taken) {
             return Err(error);
         }
         let mut answers = Vec::with_capacity(batch.len());
-        for append in batch {
+        while let Some(append) = batch.get(answers.len()) {
             match self.append_one(statements, append) {
                 Ok(()) => answers.push(Ok(())),
+                // Whoever asked for one of them asked for that one alone: a session whose write has failed offers its entries
+                // anew while what it had asked for behind them rests.
+                Err(Failure::Fault(_)) if append.callers.len() > 1 => {
+                    let joined = batch.remove(answers.len());
+                    batch.splice(answers.len()..answers.len(), joined.split());
+                }
                 Err(Failure::Fault(fault)) => answers.push(Err(fault)),
                 Err(Failure::Sql(error)) => return Err(error),
             }

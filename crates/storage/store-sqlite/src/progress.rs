@@ -44,7 +44,7 @@ impl Ticket {
         let mut reached = self.progress.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if *reached < self.jobs {
             // What has time is not held back from whoever wants to read it. A writer that is gone has reached everything.
-            let _ = self.writer.send(WriterJob::Hurry);
+            let _ = self.writer.send(WriterJob::Hurry { upto: self.jobs });
         }
         while *reached < self.jobs {
             reached = self.progress.changed.wait(reached).unwrap_or_else(PoisonError::into_inner);

@@ -23,13 +23,13 @@ pub(super) struct Resting {
     /// One of each session at most, with the number of its job; in the order in which they came.
     waiting: Vec<(u64, Append)>,
     turn_takes: Duration,
-    /// Somebody reads, and waits for all that was asked for before.
-    in_hurry: bool,
+    /// Somebody reads, and waits for all jobs up to this number.
+    wanted_upto: u64,
 }
 
 impl Default for Resting {
     fn default() -> Self {
-        Self { waiting: Vec::new(), turn_takes: TURN_MAX, in_hurry: false }
+        Self { waiting: Vec::new(), turn_takes: TURN_MAX, wanted_upto: 0 }
     }
 }
 
@@ -43,9 +43,9 @@ impl Resting {
         self.waiting.iter().map(|(number, _)| *number).min()
     }
 
-    /// What waits is to be written now.
-    pub(super) fn hurry(&mut self) {
-        self.in_hurry = true;
+    /// All jobs up to this number are to be written now, also those that come here later.
+    pub(super) fn hurry(&mut self, upto: u64) {
+        self.wanted_upto = upto.max(self.wanted_upto);
     }
 
     /// A turn took so long from its prompt to its end.
@@ -82,7 +82,7 @@ impl Resting {
         }
         if !earlier.is_of(&append.lease) {
             // Two leases of one session are one after the other, and not one append.
-            self.in_hurry = true;
+            self.hurry(number);
             self.waiting.push((number, append));
             return None;
         }
@@ -93,7 +93,7 @@ impl Resting {
     /// How long none of them has to be written; `None` when there are none.
     pub(super) fn time_left(&self, patience: Duration, now: Instant) -> Option<Duration> {
         let first = self.waiting.iter().map(|(_, append)| append.asked_at).min()?;
-        if self.in_hurry {
+        if self.first() <= Some(self.wanted_upto) {
             return Some(Duration::ZERO);
         }
         Some((first + self.time(patience)).saturating_duration_since(now))
@@ -101,11 +101,8 @@ impl Resting {
 
     /// Those that cannot wait any longer.
     pub(super) fn due(&mut self, patience: Duration, now: Instant) -> Vec<(u64, Append)> {
-        if self.in_hurry {
-            return self.all();
-        }
-        let time = self.time(patience);
-        self.waiting.extract_if(.., |(_, append)| append.asked_at + time <= now).collect()
+        let (time, wanted) = (self.time(patience), self.wanted_upto);
+        self.waiting.extract_if(.., |(number, append)| *number <= wanted || append.asked_at + time <= now).collect()
     }
 
     /// The oldest.
@@ -114,7 +111,6 @@ impl Resting {
     }
 
     pub(super) fn all(&mut self) -> Vec<(u64, Append)> {
-        self.in_hurry = false;
         std::mem::take(&mut self.waiting)
     }
 }
@@ -192,12 +188,20 @@ mod tests {
     #[test]
     fn who_reads_does_not_wait_and_another_lease_is_another_append() {
         let (mut resting, a) = (Resting::default(), Lease::on("a".into(), 1));
-        resting.place(1, append(&a, 1, Durability::Soon));
-        resting.hurry();
-        assert_eq!(resting.time_left(PATIENCE, Instant::now()), Some(Duration::ZERO));
-        assert_eq!(resting.due(PATIENCE, Instant::now()).len(), 1);
-        resting.place(2, append(&a, 2, Durability::Soon));
-        assert!(resting.place(3, append(&Lease::on("a".into(), 2), 3, Durability::Now)).is_none());
+        let asked_at = Instant::now();
+        resting.hurry(2);
+        // What rests meanwhile is written for another reason; the one that is wanted comes behind it.
+        resting.place(1, append(&Lease::on("b".into(), 1), 1, Durability::Soon));
+        assert_eq!(resting.all().len(), 1);
+        resting.place(2, append(&a, 1, Durability::Soon));
+        resting.place(3, append(&Lease::on("c".into(), 1), 1, Durability::Soon));
+        assert_eq!(resting.time_left(PATIENCE, asked_at), Some(Duration::ZERO));
+        let numbers = |due: Vec<(u64, Append)>| due.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        assert_eq!(numbers(resting.due(PATIENCE, asked_at)), [2], "nobody waits for the other one");
+        assert!(resting.time_left(PATIENCE, asked_at).is_some_and(|left| !left.is_zero()));
+        assert_eq!(numbers(resting.all()), [3]);
+        resting.place(4, append(&a, 2, Durability::Soon));
+        assert!(resting.place(5, append(&Lease::on("a".into(), 2), 3, Durability::Now)).is_none());
         let due: Vec<_> = resting.due(PATIENCE, Instant::now()).iter().map(|(_, it)| it.lease.epoch).collect();
         assert_eq!(due, [1, 2], "in their order, one by one");
     }

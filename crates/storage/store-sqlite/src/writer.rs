@@ -44,8 +44,10 @@ pub(super) enum WriterJob {
     SyncFailed,
     /// The sync that appends waited for is over.
     Synced,
-    /// Somebody reads, and waits for what was asked for before.
-    Hurry,
+    /// Somebody reads, and waits for so many jobs, counted from the first.
+    Hurry {
+        upto: u64,
+    },
     /// The store is dropped; nothing comes behind it.
     End,
 }
@@ -272,7 +274,7 @@ impl Writer {
                         Ok(()) => self.attend(connection, request),
                         Err(()) => return self.taken.put_back(number, WriterJob::Request(request)),
                     },
-                    WriterJob::SyncFailed | WriterJob::Synced | WriterJob::Hurry | WriterJob::End => Trust::Keep,
+                    WriterJob::SyncFailed | WriterJob::Synced | WriterJob::Hurry { .. } | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
                 self.renew_if_due(connection);
@@ -471,7 +473,7 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Tidy)
                 | WriterJob::SyncFailed
                 | WriterJob::Synced
-                | WriterJob::Hurry
+                | WriterJob::Hurry { .. }
                 | WriterJob::End => {}
             }
         }

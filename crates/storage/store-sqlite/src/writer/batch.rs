@@ -6,7 +6,7 @@ impl Writer {
     pub(super) fn take(&mut self, job: WriterJob) {
         match job {
             WriterJob::End => self.is_ending = true,
-            WriterJob::Hurry => self.resting.hurry(),
+            WriterJob::Hurry { upto } => self.resting.hurry(upto),
             // It was only to wake us.
             WriterJob::SyncFailed | WriterJob::Synced => {}
             WriterJob::Append(_) | WriterJob::Request(_) => self.taken.add(job),

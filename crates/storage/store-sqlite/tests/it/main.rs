@@ -11,6 +11,7 @@ mod disk;
 mod failed_commits;
 mod files;
 mod kit;
+mod mixes;
 mod numbers;
 mod owners;
 mod processes;

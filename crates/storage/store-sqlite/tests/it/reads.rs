@@ -136,3 +136,38 @@ async fn what_has_time_is_there_for_whoever_reads_and_when_the_store_ends() {
     let store = SqliteStore::new(home.path().to_owned());
     assert_eq!(texts(&store, &"s".into()).await, ["one", "two", "three", "four"]);
 }
+
+/// A prompt that rests is written for whoever reads, whatever else is written before it.
+#[tokio::test]
+async fn nobody_who_reads_waits_until_a_prompt_has_rested() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let (talk, other) = (store.create(new_session("talk")), store.create(new_session("other")));
+    let mut seq = 0;
+    // Turns that are short, and long enough that a prompt rests for all of its time.
+    for _ in 0..30 {
+        let prompt = store.append(&talk, vec![said(seq + 1, "prompt")], Durability::Soon);
+        tokio::time::sleep(Duration::from_millis(12)).await;
+        store.append(&talk, vec![said(seq + 2, "end")], Durability::Now).await.unwrap();
+        prompt.await.unwrap();
+        seq += 2;
+    }
+    let mut took = Vec::new();
+    for round in 1..=40 {
+        seq += 1;
+        let before = store.append(&other, vec![said(round, "more")], Durability::Commit);
+        let between = store.acquire(&"nobody".into());
+        let prompt = store.append(&talk, vec![said(seq, "prompt")], Durability::Soon);
+        let since = Instant::now();
+        assert_eq!(store.read(&talk.session, seq - 1, 10).await.unwrap().entries.len(), 1);
+        took.push(since.elapsed());
+        before.await.unwrap();
+        between.await.unwrap_err();
+        prompt.await.unwrap();
+    }
+    took.sort();
+    // A busy machine may make a few of them wait.
+    let most = took[took.len() * 8 / 10];
+    println!("reads behind a prompt: most of them in {most:?}, all of them in {:?}", took[took.len() - 1]);
+    assert!(most < Duration::from_millis(10), "they wait for its rest: {took:?}");
+}
