@@ -149,11 +149,7 @@ impl Gateway {
                 return match note {
                     Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
                     None => {
-                        let refusal = match fault.kind {
-                            FaultKind::UnknownModel => faults::model_gone(&fault),
-                            _ => faults::refusal(&fault, None),
-                        };
-                        let refusal = self.incident_of(id, refusal, out);
+                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
                     }
                 };
