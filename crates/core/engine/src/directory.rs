@@ -151,25 +151,29 @@ impl Shared {
 
     /// Ends a session that is open here, and deletes it before anybody can open it again.
     async fn remove(self: &Arc<Self>, id: &SessionId, by: Principal) -> Result<Reply, Fault> {
-        let mut was_open = false;
-        loop {
-            match self.registry.claim(id).await {
-                Claim::Live(handle) => {
-                    was_open = true;
-                    let _ = handle.mail.send(Mail::Remove { by: Some(by.clone()) }).await;
-                    handle.gone().await;
+        let closing = || Fault::new(FaultKind::ShuttingDown, "the engine is being closed");
+        let (mut permit, was_open) = loop {
+            if let Some((handle, permit)) = self.registry.take_to_remove(id) {
+                let _ = handle.mail.send(Mail::Remove { by: Some(by.clone()) }).await;
+                handle.gone().await;
+                if self.registry.is_closing() {
+                    return Err(closing());
                 }
-                // While this is held nobody opens it.
-                Claim::Free(mut permit) => {
-                    let is_gone = self.ports.store.delete(id, Some(by)).await?;
-                    permit.parked = None;
-                    return match is_gone || was_open {
-                        true => Ok(Reply::Done),
-                        false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{id}`"))),
-                    };
-                }
-                Claim::Closing => return Err(Fault::new(FaultKind::ShuttingDown, "the engine is being closed")),
+                break (permit, true);
             }
+            match self.registry.claim(id).await {
+                // It came meanwhile.
+                Claim::Live(_) => {}
+                Claim::Free(permit) => break (permit, false),
+                Claim::Closing => return Err(closing()),
+            }
+        };
+        // While the permit is held nobody opens it.
+        let is_gone = self.ports.store.delete(id, Some(by)).await?;
+        permit.parked = None;
+        match is_gone || was_open {
+            true => Ok(Reply::Done),
+            false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{id}`"))),
         }
     }
 

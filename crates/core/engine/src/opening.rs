@@ -83,7 +83,7 @@ impl Shared {
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
         let model = match self.ports.provider.resolve(&settings.model) {
             Err(_) if open.without_model && !chosen => Ok(SessionModel::Gone),
-            Err(fault) if !chosen => Err(in_a_terminal(of_the_session(fault, &left))),
+            Err(fault) if !chosen => Err(in_a_terminal(fault.of_left_model(&left))),
             found => found.map(SessionModel::Here),
         };
         let started =
@@ -240,17 +240,8 @@ impl Shared {
     }
 }
 
-/// No peer asked for this model now: it is the one that the session was left with.
-pub(crate) fn of_the_session(mut fault: Fault, model: &str) -> Fault {
-    if fault.kind == FaultKind::UnknownModel {
-        fault.message =
-            format!("the session was left with the model {model}, which is not here now: {}", fault.message);
-    }
-    fault
-}
-
 fn in_a_terminal(mut fault: Fault) -> Fault {
-    if fault.kind == FaultKind::UnknownModel {
+    if fault.is_model_gone() {
         fault.hints.insert(0, "go on with another one: `-m NAME`".to_owned());
     }
     fault

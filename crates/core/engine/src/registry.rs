@@ -58,6 +58,8 @@ enum Slot {
     Opening(u64, EndSignal),
     /// Boxed, because a process has many that are parked.
     Live(Box<Handle>),
+    /// Live, and somebody ends it and has the right to what comes next.
+    Removing(Box<Handle>, u64, EndSignal),
     /// Not in memory but for this.
     Parked(Box<Parked>),
 }
@@ -66,7 +68,7 @@ impl Slot {
     fn serial(&self) -> Option<u64> {
         match self {
             Slot::Opening(serial, _) => Some(*serial),
-            Slot::Live(handle) => Some(handle.serial),
+            Slot::Live(handle) | Slot::Removing(handle, ..) => Some(handle.serial),
             Slot::Parked(_) => None,
         }
     }
@@ -107,12 +109,16 @@ impl OpenPermit {
 impl Drop for OpenPermit {
     fn drop(&mut self) {
         let mut slots = self.registry.lock();
-        if matches!(slots.get(&self.id), Some(Slot::Opening(serial, _)) if *serial == self.serial) {
-            match self.parked.take() {
-                Some(parked) => slots.insert(self.id.clone(), Slot::Parked(parked)),
-                None => slots.remove(&self.id),
-            };
-        }
+        let left = match slots.get_mut(&self.id) {
+            Some(Slot::Opening(serial, _)) if *serial == self.serial => self.parked.take().map(Slot::Parked),
+            // Nobody waits for its end any more; it is there until it has ended.
+            Some(Slot::Removing(handle, serial, _)) if *serial == self.serial => Some(Slot::Live(handle.clone())),
+            _ => return,
+        };
+        match left {
+            Some(left) => slots.insert(self.id.clone(), left),
+            None => slots.remove(&self.id),
+        };
     }
 }
 
@@ -132,22 +138,37 @@ impl Registry {
                     // Whoever closes has set this before looking at the slots.
                     None | Some(Slot::Parked(_)) if self.closing.load(Ordering::Relaxed) => return Claim::Closing,
                     None | Some(Slot::Parked(_)) => {
-                        let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-                        let (decided, signal) = end_signal();
-                        let parked = match slots.insert(id.clone(), Slot::Opening(serial, signal)) {
-                            Some(Slot::Parked(parked)) => Some(parked),
-                            _ => None,
-                        };
-                        let registry = self.clone();
-                        return Claim::Free(OpenPermit { parked, registry, id: id.clone(), serial, _decided: decided });
+                        let (mut permit, signal) = self.permit(id);
+                        if let Some(Slot::Parked(parked)) =
+                            slots.insert(id.clone(), Slot::Opening(permit.serial, signal))
+                        {
+                            permit.parked = Some(parked);
+                        }
+                        return Claim::Free(permit);
                     }
                     Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(Handle::clone(handle)),
                     Some(Slot::Live(handle)) => handle.gone.clone(),
-                    Some(Slot::Opening(_, signal)) => signal.clone(),
+                    Some(Slot::Opening(_, signal) | Slot::Removing(_, _, signal)) => signal.clone(),
                 }
             };
             wait.ended().await;
         }
+    }
+
+    fn permit(self: &Arc<Self>, id: &SessionId) -> (OpenPermit, EndSignal) {
+        let (serial, (decided, signal)) = (self.serials.fetch_add(1, Ordering::Relaxed), end_signal());
+        (OpenPermit { parked: None, registry: self.clone(), id: id.clone(), serial, _decided: decided }, signal)
+    }
+
+    /// The live session of this id, for somebody who ends it: whoever wants to open it waits until the permit is gone, so that
+    /// nobody comes between its end and what is done behind that.
+    pub(crate) fn take_to_remove(self: &Arc<Self>, id: &SessionId) -> Option<(Handle, OpenPermit)> {
+        let mut slots = self.lock();
+        let Some(Slot::Live(handle)) = slots.get(id) else { return None };
+        let handle = Handle::clone(handle);
+        let (permit, signal) = self.permit(id);
+        slots.insert(id.clone(), Slot::Removing(Box::new(handle.clone()), permit.serial, signal));
+        Some((handle, permit))
     }
 
     /// The live session of this id, waited for as by [`Registry::claim`].
@@ -161,8 +182,8 @@ impl Registry {
     /// The session as it is, without waiting for anything.
     pub(crate) fn get(&self, id: &SessionId) -> Option<Handle> {
         match self.lock().get(id) {
-            Some(Slot::Live(handle)) => Some(Handle::clone(handle)),
-            _ => None,
+            Some(Slot::Live(handle) | Slot::Removing(handle, ..)) => Some(Handle::clone(handle)),
+            Some(Slot::Opening(..) | Slot::Parked(_)) | None => None,
         }
     }
 
@@ -173,15 +194,20 @@ impl Registry {
     /// Takes out this session and no later one of the same id.
     pub(crate) fn forget(&self, id: &SessionId, serial: u64) {
         let mut slots = self.lock();
-        if slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
-            slots.remove(id);
-        }
+        let next = match slots.get(id) {
+            // Its place is taken already.
+            Some(Slot::Removing(handle, next, signal)) if handle.serial == serial => (*next, signal.clone()),
+            Some(slot) if slot.serial() == Some(serial) => return drop(slots.remove(id)),
+            _ => return,
+        };
+        slots.insert(id.clone(), Slot::Opening(next.0, next.1));
     }
 
     /// As [`Registry::forget`], but for what is kept of it.
     pub(crate) fn park(&self, id: &SessionId, serial: u64, parked: Box<Parked>) {
         let mut slots = self.lock();
-        if slots.len() < PARKED_MAX && slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
+        let is_its = |slot: &Slot| slot.serial() == Some(serial) && !matches!(slot, Slot::Removing(..));
+        if slots.len() < PARKED_MAX && slots.get(id).is_some_and(is_its) {
             slots.insert(id.clone(), Slot::Parked(parked));
         } else {
             drop(slots);
@@ -211,7 +237,7 @@ impl Registry {
     /// In the order of their ids: what is done to all of them is done in the same order every time.
     pub(crate) fn live(&self) -> Vec<Handle> {
         let is_live = |slot: &Slot| match slot {
-            Slot::Live(handle) => Some(Handle::clone(handle)),
+            Slot::Live(handle) | Slot::Removing(handle, ..) => Some(Handle::clone(handle)),
             Slot::Opening(..) | Slot::Parked(_) => None,
         };
         let mut live: Vec<Handle> = self.lock().values().filter_map(is_live).collect();
@@ -233,7 +259,7 @@ impl Registry {
                 .values()
                 .filter_map(|slot| match slot {
                     Slot::Opening(_, signal) => Some(signal.clone()),
-                    Slot::Live(_) | Slot::Parked(_) => None,
+                    Slot::Live(_) | Slot::Removing(..) | Slot::Parked(_) => None,
                 })
                 .collect()
         };
@@ -280,6 +306,32 @@ mod tests {
         registry.forget(&id, first.serial);
         assert_eq!(registry.get(&id).map(|handle| handle.serial), Some(second.serial));
         registry.forget(&id, second.serial);
+        assert!(!registry.contains(&id));
+    }
+
+    #[tokio::test]
+    async fn who_removes_a_session_comes_next_and_who_gives_up_leaves_it_there() {
+        let registry = Arc::new(Registry::default());
+        let id = SessionId::from("x");
+        let (handle, alive, mut mailbox) = opened(&registry, &id).await;
+        let (_, permit) = registry.take_to_remove(&id).unwrap();
+        assert!(registry.take_to_remove(&id).is_none(), "one is enough");
+        drop(permit);
+        assert!(matches!(registry.claim(&id).await, Claim::Live(_)), "it has not ended");
+        let (_, permit) = registry.take_to_remove(&id).unwrap();
+        assert_eq!(registry.live().len(), 1, "whoever ends everything finds it");
+        let opener = tokio::spawn({
+            let (registry, id) = (registry.clone(), id.clone());
+            async move { matches!(registry.claim(&id).await, Claim::Free(_)) }
+        });
+        mailbox.close();
+        registry.forget(&id, handle.serial);
+        drop(alive);
+        handle.gone().await;
+        tokio::task::yield_now().await;
+        assert!(!opener.is_finished() && registry.live().is_empty(), "it is still being removed");
+        drop(permit);
+        assert!(opener.await.unwrap());
         assert!(!registry.contains(&id));
     }
 

@@ -68,6 +68,7 @@ impl FaultKind {
 
 const GOES_ON: &str = "what is not finished goes on with its next start";
 const TOO_SLOW: &str = "this connection reads too slowly; attach again where it stopped";
+const LEFT_WITH: &str = "the session was left with the model";
 
 /// Kind for machines, message for people, hints for whoever can fix it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,6 +94,17 @@ impl Fault {
     }
     pub fn is_too_slow(&self) -> bool {
         self.kind == FaultKind::Unsupported && self.message == TOO_SLOW
+    }
+    /// Of a model that nobody has named now: the session was left with it. Other faults stay as they are.
+    pub fn of_left_model(mut self, model: &str) -> Self {
+        if self.kind == FaultKind::UnknownModel {
+            self.message = format!("{LEFT_WITH} {model}, which is not here now: {}", self.message);
+        }
+        self
+    }
+    /// The session's own model is not here any more.
+    pub fn is_model_gone(&self) -> bool {
+        self.kind == FaultKind::UnknownModel && self.message.starts_with(LEFT_WITH)
     }
     /// The process ends and leaves what runs as it is: whoever starts it again finds it going on.
     pub fn suspended() -> Self {

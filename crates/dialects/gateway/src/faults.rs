@@ -18,6 +18,9 @@ const DROPPED_SHOWN_MAX: usize = 10;
 
 /// A fault of the engine. `provider`: whose model it was about, where it was about one.
 pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
+    if fault.is_model_gone() {
+        return model_gone(fault);
+    }
     let (code, reason) = match fault.kind {
         FaultKind::Invalid => (Code::InvalidRequest, "invalid_request"),
         FaultKind::EmptyPrompt => (Code::InvalidRequest, "empty_message"),
@@ -61,9 +64,9 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     refusal
 }
 
-/// A message for a session whose model is not here any more. No client has named that model now, so it is no mistake of the
-/// request.
-pub(crate) fn model_gone(fault: &Fault) -> GatewayRefusal {
+/// Something that needs the model of a session whose model is not here any more. No client has named that model now, so it is
+/// no mistake of the request.
+fn model_gone(fault: &Fault) -> GatewayRefusal {
     let text = format!("{}; choose another one: sessions.patch with `modelTier`", fault.message);
     let hint =
         "sessions.patch {\"sessionId\",\"modelTier\"}, agent.send with `modelTier`, or the message `/model NAME`";

@@ -148,12 +148,12 @@ impl Gateway {
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
                     Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
+                    // It was there when this was sent.
+                    None if fault.kind == FaultKind::UnknownSession => {
+                        self.fail(id, &faults::cancelled("session_deleted"), out);
+                    }
                     None => {
-                        let refusal = match fault.kind {
-                            FaultKind::UnknownModel => faults::model_gone(&fault),
-                            _ => faults::refusal(&fault, None),
-                        };
-                        let refusal = self.incident_of(id, refusal, out);
+                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
                     }
                 };

@@ -33,7 +33,7 @@ impl Session {
 
     /// The session is to end: what has not begun yet does not begin any more.
     pub(super) fn give_up_what_waits(&mut self) {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        let fault = self.closing();
         self.refuse_jobs(&fault);
         match self.activity.is_compaction_next() {
             true => self.give_up_next_compaction(fault),
@@ -117,6 +117,14 @@ impl Session {
         self.log.commands.act_for(None);
     }
 
+    /// Why nothing is begun here any more.
+    pub(super) fn closing(&self) -> Fault {
+        match self.activity.is_removed {
+            true => Fault::new(FaultKind::UnknownSession, "the session is being deleted"),
+            false => Fault::new(FaultKind::ShuttingDown, "the session is being closed"),
+        }
+    }
+
     /// The session was made to end under its peers: that is the last they hear of it.
     pub(super) fn tell_gone(&mut self) {
         if !self.activity.is_over && self.activity.is_ending() {
@@ -141,7 +149,7 @@ impl Session {
 
     /// No mail is taken any more.
     pub(super) fn close(&mut self) {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        let fault = self.closing();
         self.refuse_jobs(&fault);
         self.mailbox.close();
         self.log.peers.answer_all(&fault);
@@ -153,8 +161,8 @@ impl Session {
         while let Some(mail) = ready!(self.mailbox.poll_recv(context)) {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
-                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
+                    let result = Err(self.closing());
+                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result });
                 }
                 Mail::Say { outbox, event } => self.log.peers.tell_one(&outbox, event),
                 Mail::Stop(stopped) => self.activity.end(stopped),

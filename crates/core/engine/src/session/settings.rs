@@ -10,7 +10,6 @@ use vocab::{
 
 use super::fallback::Fallback;
 use super::{Session, SessionModel};
-use crate::opening::of_the_session;
 
 /// The settings as they are now. They are read as they are; what changes them is named here, so that whatever is made of them
 /// is made anew.
@@ -307,7 +306,7 @@ impl Session {
     pub(super) fn find_model(&mut self) -> Result<(), Fault> {
         if self.settings.is_model_gone() {
             let model = self.shared.ports.provider.resolve(&self.settings.model);
-            let model = model.map_err(|fault| of_the_session(fault, &self.settings.model))?;
+            let model = model.map_err(|fault| fault.of_left_model(&self.settings.model))?;
             self.settings.model_is_here();
             self.settings.ask(Arc::new(model));
         }

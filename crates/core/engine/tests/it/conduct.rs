@@ -163,6 +163,55 @@ async fn a_session_that_is_open_is_deleted_under_its_peers() {
     assert!(!anew.open(Open::new(Which::Named("s1".into()))).await.unwrap().resumed);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_message_for_a_session_that_is_being_deleted_is_told_so() {
+    let store = faulty();
+    let kept = store.clone();
+    let player = Player::new([vec![text("w"), Step::Wait(1_000_000)], say("anew")]);
+    let stage = stage_with(&player, |options| options.store = kept);
+    let mut actor = stage.open().await;
+    actor.prompt("first").await;
+    text_of(&mut actor, "w").await;
+    // Its last words take their time.
+    store.slow(vec![500]);
+    let mut other = stage.actor();
+    let deleted = other.send(Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: true })).await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let late = actor.deliver("late", Delivery::Enqueue).await;
+    assert_eq!(actor.reply(late).await.unwrap_err().kind, FaultKind::UnknownSession, "nothing else ends");
+    // Who comes now gets the next of that name, which is not deleted with this one.
+    let mut next = stage.actor();
+    assert!(!next.open(Open::new(Which::Named("s1".into()))).await.unwrap().resumed);
+    assert_eq!(other.reply(deleted).await.unwrap(), Reply::Done);
+    next.prompt("anew").await;
+    assert_eq!(next.turn_end().await.stop, Stop::EndTurn);
+    assert!(stage.store.summary(&"s1".into()).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_delete_ends_one_life_of_a_session_however_many_wait_to_open_it() {
+    let stage = stage(&Player::new([]));
+    for _ in 0..400 {
+        let mut first = stage.actor();
+        first.open(Open::new(Which::Named("s1".into()))).await.unwrap();
+        let mut other = stage.actor();
+        let deleted = other.send(Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: true })).await;
+        let mut next = Vec::new();
+        for _ in 0..8 {
+            let mut actor = stage.actor();
+            next.push(tokio::spawn(async move {
+                let opened = actor.open(Open::new(Which::Named("s1".into()))).await;
+                (actor, opened)
+            }));
+        }
+        for opening in next {
+            let (_, opened) = opening.await.unwrap();
+            assert_eq!(opened.err(), None);
+        }
+        other.reply(deleted).await.unwrap();
+    }
+}
+
 /// Of what was told, how the item, the turn and the session ended.
 fn order_of(actor: &Actor) -> Vec<String> {
     let shown = actor.told.iter().filter_map(|told| match &told.event {

@@ -59,3 +59,10 @@ fn whoever_loses_their_token_by_a_reload_hears_first_that_it_was_done() {
         assert_eq!(closed, is_last.then_some(1008), "and the host writes what is left before it closes");
     }
 }
+
+#[test]
+fn a_message_for_a_session_that_is_being_deleted_is_cancelled() {
+    let mut talk = Talk::on(None);
+    talk.send(1, json!({})).reply(Err(Fault::new(FaultKind::UnknownSession, "the session is being deleted")));
+    assert_eq!(talk.frames(), ["1 error 4", "1 ! 4 session_deleted"]);
+}

@@ -131,6 +131,12 @@ fn a_message_for_a_session_whose_model_is_gone_says_what_to_do() {
         assert!(!message.contains("-m NAME"), "a flag of another wire: {message}");
         assert!(error["data"]["hint"].as_str().unwrap().contains("/model NAME"), "{error}");
         assert!(error["data"]["incident"].is_string(), "{error}");
+        // Whatever else needs it says the same.
+        for (id, method) in [(6, "queue.list"), (7, "agent.cancel")] {
+            let refused = play.result(a, id, method, json!({"sessionId": "s:1"})).await;
+            let error = &refused["error"];
+            assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(5), &json!("model_gone")), "{method}");
+        }
         // Nothing is written for it.
         assert_eq!(store.summary(&"s:1".into()).await.unwrap().unwrap().last_seq, before);
         assert_eq!(tier(play, a, 3, json!({"sessionId": "s:1", "title": "T"})).await, "mock/beta");

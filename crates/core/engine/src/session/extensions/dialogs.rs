@@ -45,7 +45,7 @@ impl Session {
             return Response::Now(Ok(Reply::Answered(Answer::Dismissed)));
         }
         if self.activity.is_ending() {
-            return Response::Now(Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed")));
+            return Response::Now(Err(self.closing()));
         }
         let of_it = |peer: PeerId| self.approvals.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
         if of_it(outbox.peer) >= DIALOGS_MAX {
