@@ -2,10 +2,12 @@
 //! what is finer is `data.reason`.
 
 use vocab::visible::visible_line;
-use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
+use vocab::{CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason, Stop, TurnEnd};
 
+use crate::events::ErrorData;
 use crate::own::{Code, GatewayRefusal};
-use crate::results::StopWord;
+use crate::projection::error_data;
+use crate::results::{QueueCode, QueueNote, StopWord};
 
 /// When it is worth while to try again, where nobody can know it: what is busy is so with a run or a process of its own.
 pub(crate) const BUSY_MS: u64 = 1000;
@@ -172,6 +174,20 @@ pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
         SettleReason::TakenBack | SettleReason::Interrupted => Some(ItemRefused::Cancelled("cancelled_before_start")),
         SettleReason::Deleted => Some(ItemRefused::Cancelled("session_deleted")),
     }
+}
+
+/// What is said of a message that a lane did not take or keep, as the error frame and as the event before it.
+pub(crate) fn dropped(code: QueueCode, lane: &SessionId, note: &LaneNote) -> (GatewayRefusal, ErrorData) {
+    let mut refusal = match code {
+        QueueCode::Superseded => superseded(),
+        QueueCode::Overflow => no_room(note.policy.debounce_ms),
+    };
+    let note = QueueNote::of(code, lane, note);
+    if let Some(texts) = note.summary.as_ref() {
+        refusal.message = message_with(&refusal.message, texts);
+    }
+    let data = ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
+    (refusal.with("queue", &note), data)
 }
 
 /// What is said of a message that a lane had no room for. It begins with nothing before `debounce_ms` are over.
