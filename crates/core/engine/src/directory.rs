@@ -152,8 +152,9 @@ impl Shared {
     /// Ends a session that is open here, and deletes it before anybody can open it again.
     async fn remove(self: &Arc<Self>, id: &SessionId, by: Principal) -> Result<Reply, Fault> {
         let mut was_open = false;
+        let removing = self.registry.remove(id).await;
         loop {
-            match self.registry.claim(id).await {
+            match self.registry.claim_for(id, Some(&removing)).await {
                 Claim::Live(handle) => {
                     was_open = true;
                     let _ = handle.mail.send(Mail::Remove { by: Some(by.clone()) }).await;

@@ -51,6 +51,23 @@ pub(crate) struct Registry {
     serials: AtomicU64,
     /// Set by the shutdown: no session is opened any more.
     closing: AtomicBool,
+    /// Those that are being deleted. Ends when that is over.
+    removing: Mutex<HashMap<SessionId, EndSignal>>,
+}
+
+/// Held by whoever deletes a session: everybody else who wants it waits until that is over. Otherwise those who come would
+/// open it again each time that it ends, and be thrown out each time.
+pub(crate) struct Removing {
+    registry: Arc<Registry>,
+    id: SessionId,
+    /// Those who wait wake up when it is dropped.
+    _over: EndGuard,
+}
+
+impl Drop for Removing {
+    fn drop(&mut self) {
+        self.registry.lock_removing().remove(&self.id);
+    }
 }
 
 enum Slot {
@@ -122,10 +139,42 @@ impl Registry {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session, or the right to open it. One that is just being opened is waited for, and so is one that is just
-    /// ending, because it still holds the lease.
-    pub(crate) async fn claim(self: &Arc<Self>, id: &SessionId) -> Claim {
+    fn lock_removing(&self) -> MutexGuard<'_, HashMap<SessionId, EndSignal>> {
+        self.removing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody else opens or finds this session from now on. One who does the same is waited for.
+    pub(crate) async fn remove(self: &Arc<Self>, id: &SessionId) -> Removing {
         loop {
+            let wait = {
+                let mut removing = self.lock_removing();
+                match removing.get(id) {
+                    Some(signal) => signal.clone(),
+                    None => {
+                        let (over, signal) = end_signal();
+                        removing.insert(id.clone(), signal);
+                        return Removing { registry: self.clone(), id: id.clone(), _over: over };
+                    }
+                }
+            };
+            wait.ended().await;
+        }
+    }
+
+    /// The session, or the right to open it. One that is just being opened is waited for, and so is one that is just
+    /// ending, because it still holds the lease, or is being deleted.
+    pub(crate) async fn claim(self: &Arc<Self>, id: &SessionId) -> Claim {
+        self.claim_for(id, None).await
+    }
+
+    /// As [`Registry::claim`], with what its caller holds where it deletes the session.
+    pub(crate) async fn claim_for(self: &Arc<Self>, id: &SessionId, removing: Option<&Removing>) -> Claim {
+        loop {
+            let removed = self.lock_removing().get(id).filter(|_| removing.is_none()).cloned();
+            if let Some(removed) = removed {
+                removed.ended().await;
+                continue;
+            }
             let wait = {
                 let mut slots = self.lock();
                 match slots.get(id) {

@@ -179,7 +179,7 @@ impl Gateway {
         let opened = match result {
             Ok(opened) => opened,
             Err(fault) => {
-                let refusal = faults::refusal(&fault, None);
+                let refusal = self.incident(faults::refusal(&fault, None), out);
                 let mut waiting = waiting.into_iter();
                 // It was opened for a place in its log that is none; that is no concern of the others.
                 if fault.kind == vocab::FaultKind::Invalid
