@@ -180,7 +180,7 @@ pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
 pub(crate) fn dropped(code: QueueCode, lane: &SessionId, note: &LaneNote) -> (GatewayRefusal, ErrorData) {
     let mut refusal = match code {
         QueueCode::Superseded => superseded(),
-        QueueCode::Overflow => no_room(note.policy.debounce_ms),
+        QueueCode::Overflow => no_room().with("retryAfterMs", room_after(note.policy.debounce_ms)),
     };
     let note = QueueNote::of(code, lane, note);
     if let Some(texts) = note.summary.as_ref() {
@@ -190,10 +190,23 @@ pub(crate) fn dropped(code: QueueCode, lane: &SessionId, note: &LaneNote) -> (Ga
     (refusal.with("queue", &note), data)
 }
 
-/// What is said of a message that a lane had no room for. It begins with nothing before `debounce_ms` are over.
-pub(crate) fn no_room(debounce_ms: u64) -> GatewayRefusal {
-    let refusal = GatewayRefusal::new(Code::Busy, "the lane is full").because("queue");
-    refusal.with("retryAfterMs", BUSY_MS.max(debounce_ms))
+/// What is said of a message that a lane had no room for.
+fn no_room() -> GatewayRefusal {
+    GatewayRefusal::new(Code::Busy, "the lane is full").because("queue")
+}
+
+/// When there may be room: nothing begins before `debounce_ms` are over.
+fn room_after(debounce_ms: u64) -> u64 {
+    BUSY_MS.max(debounce_ms)
+}
+
+/// As [`dropped`], for who asks once more: to ask yet again with the same key would change nothing.
+pub(crate) fn dropped_before(code: QueueCode, lane: &SessionId, note: &LaneNote) -> GatewayRefusal {
+    let refusal = match code {
+        QueueCode::Superseded => superseded(),
+        QueueCode::Overflow => no_room(),
+    };
+    refusal.with("queue", QueueNote::of(code, lane, note)).with("replayed", true)
 }
 
 /// What is said of a message that a newer one took the place of. To send it again would only turn that round.
@@ -236,8 +249,7 @@ mod tests {
             let told = after(refusal(&Fault::new(kind, "x"), None));
             assert_eq!(told.as_deref(), Some(r#"{"retryAfterMs":1000}"#), "{kind:?}");
         }
-        assert_eq!(after(no_room(0)).as_deref(), Some(r#"{"retryAfterMs":1000}"#));
-        assert_eq!(after(no_room(60_000)).as_deref(), Some(r#"{"retryAfterMs":60000}"#));
+        assert_eq!([0, 60_000].map(room_after), [1000, 60_000]);
         assert_eq!(after(superseded()), None);
     }
 

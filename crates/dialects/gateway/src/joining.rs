@@ -74,11 +74,11 @@ impl Gateway {
             Some(code) => {
                 let view = &self.views[at];
                 let note = LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() };
-                faults::dropped(code, &view.session, &note).0
+                faults::dropped_before(code, &view.session, &note)
             }
-            None => faults::cancelled("cancelled_before_start"),
+            None => faults::cancelled("cancelled_before_start").with("replayed", true),
         };
-        self.refuse(id, &refusal.with("replayed", true), out);
+        self.refuse(id, &refusal, out);
     }
 }
 

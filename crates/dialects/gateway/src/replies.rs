@@ -46,7 +46,8 @@ impl Gateway {
                     None => {}
                 },
                 Err(fault) => {
-                    let refusal = faults::refusal(&fault, None).with("param", "modelTier");
+                    let refusal = self.incident_of(plan.id, faults::refusal(&fault, None), out);
+                    let refusal = refusal.with("param", "modelTier");
                     self.fail(plan.id, &refusal, out);
                 }
             },
@@ -121,6 +122,7 @@ impl Gateway {
         let stop = self.ledger.stage(id).and_then(Awaits::stop);
         let Some((at, session)) = at.zip(session) else {
             let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::refusal(&fault, None));
+            let refusal = self.incident_of(id, refusal, out);
             return self.fail(id, &refusal, out);
         };
         match result {

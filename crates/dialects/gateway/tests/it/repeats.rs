@@ -107,7 +107,8 @@ fn a_repeat_of_what_a_lane_dropped_says_that_it_was_dropped() {
                 let error = &frame["error"];
                 assert_eq!((&error["code"], &error["data"]["queue"]["code"]), (&json!(3), &json!(code)), "{frame}");
             }
-            assert_eq!(again["error"]["data"]["replayed"], true, "{again}");
+            let data = &again["error"]["data"];
+            assert_eq!((&data["replayed"], data.get("retryAfterMs")), (&json!(true), None), "{again}");
         }
     });
 }
@@ -184,4 +185,13 @@ fn what_is_stopped_before_it_is_known_what_became_of_it_is_stopped_then() {
         talk.tell(Event::Settled);
         assert!(talk.frames().is_empty());
     }
+}
+
+#[test]
+fn what_could_not_be_opened_is_found_in_the_log() {
+    use vocab::{Fault, FaultKind};
+    let mut talk = Talk::new();
+    talk.send(1, json!({})).reply(Err(Fault::new(FaultKind::Internal, "broken")));
+    assert_eq!(talk.frames(), ["1 error 5", "1 ! 5 internal"]);
+    assert!(talk.out.notes.iter().any(|note| note.contains("broken")), "{:?}", talk.out.notes);
 }
