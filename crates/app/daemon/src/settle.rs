@@ -33,6 +33,7 @@ fn conduct(server: &ServerConfig) -> Conduct {
             alone_ms: Some(server.tools.ask_keep_s.saturating_mul(1000)),
         },
         stall_ms: server.stall_ms,
+        models_stall: true,
         waiting_on_restart: match server.queue.resume_after_restart {
             true => WaitingOnRestart::GoesOn,
             false => WaitingOnRestart::Dropped,

@@ -14,6 +14,8 @@ pub struct Conduct {
     pub ask_wait: AskWait,
     /// Nothing moves in a turn for so long: it is cut.
     pub stall_ms: u64,
+    /// A model that says nothing counts as well, whatever its client would let it; else that has its own limit.
+    pub models_stall: bool,
     pub waiting_on_restart: WaitingOnRestart,
 }
 
@@ -24,6 +26,7 @@ impl Default for Conduct {
             rules: ToolRules::default(),
             ask_wait: AskWait::default(),
             stall_ms: STALL_MS_DEFAULT,
+            models_stall: false,
             waiting_on_restart,
         }
     }

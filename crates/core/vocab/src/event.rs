@@ -254,6 +254,8 @@ pub struct Recounted {
     pub turn: Option<TurnId>,
     /// The message that waits, or waited.
     pub item: Option<ItemId>,
+    /// Why that waits no more.
+    pub settled: Option<SettleReason>,
     /// Nothing will be added to it any more.
     pub ended: bool,
     /// From its start to its end.

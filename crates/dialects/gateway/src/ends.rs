@@ -9,7 +9,7 @@ use crate::ledger::{RequestId, Terminal};
 use crate::own::{Code, GatewayRefusal, Out};
 use crate::pending::Wanted;
 use crate::projection::error_data;
-use crate::results::{Collected, QueueCode, QueueNote, SendResult, UsageSum, WaitError, WaitResult, WaitState};
+use crate::results::{Collected, QueueCode, SendResult, UsageSum, WaitError, WaitResult, WaitState};
 use crate::run::{GatewayRun, Tails};
 use crate::session_view::{EndedRun, HeldWait, How, InRun, WaitsFor};
 use crate::shape::AnyJson;
@@ -24,16 +24,7 @@ impl Gateway {
 
     /// A lane did not take or keep a message.
     pub(crate) fn dropped(&mut self, id: RequestId, code: QueueCode, lane: &SessionId, note: &LaneNote, out: &mut Out) {
-        let mut refusal = match code {
-            QueueCode::Superseded => faults::superseded(),
-            QueueCode::Overflow => faults::no_room(note.policy.debounce_ms),
-        };
-        let note = QueueNote::of(code, lane, note);
-        if let Some(texts) = note.summary.as_ref() {
-            refusal.message = faults::message_with(&refusal.message, texts);
-        }
-        let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
-        let refusal = refusal.with("queue", &note);
+        let (refusal, data) = faults::dropped(code, lane, note);
         self.ledger.event(id, &events::tail("error", &data), out);
         self.refuse(id, &refusal, out);
     }
@@ -141,7 +132,7 @@ impl Gateway {
                     How::Collected { count, leader } => {
                         Some(Collected { run_id: run.turn.to_string(), count: count as u64, leader })
                     }
-                    How::Started | How::Steered | How::Joined => None,
+                    How::Started | How::Steered => None,
                 };
                 let result = SendResult {
                     response: content.clone(),
@@ -175,9 +166,9 @@ impl Gateway {
     }
 
     /// A repeat of a message whose run is over: its answer once more, at once.
-    pub(crate) fn settle_recounted(&mut self, at: usize, id: RequestId, run: &GatewayRun, out: &mut Out) {
+    pub(crate) fn settle_recounted(&mut self, at: usize, id: RequestId, how: How, run: &GatewayRun, out: &mut Out) {
         let outcome = self.outcome(at, run, out);
-        self.last_frames(at, InRun { id, how: How::Joined, timed_out: false }, run, &outcome, true, out);
+        self.last_frames(at, InRun { id, how, is_repeat: true, timed_out: false }, run, &outcome, true, out);
     }
 
     /// The run that somebody waited for is over.

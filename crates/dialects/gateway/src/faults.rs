@@ -2,10 +2,12 @@
 //! what is finer is `data.reason`.
 
 use vocab::visible::visible_line;
-use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
+use vocab::{CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason, Stop, TurnEnd};
 
+use crate::events::ErrorData;
 use crate::own::{Code, GatewayRefusal};
-use crate::results::StopWord;
+use crate::projection::error_data;
+use crate::results::{QueueCode, QueueNote, StopWord};
 
 /// When it is worth while to try again, where nobody can know it: what is busy is so with a run or a process of its own.
 pub(crate) const BUSY_MS: u64 = 1000;
@@ -177,10 +179,37 @@ pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
     }
 }
 
-/// What is said of a message that a lane had no room for. It begins with nothing before `debounce_ms` are over.
-pub(crate) fn no_room(debounce_ms: u64) -> GatewayRefusal {
-    let refusal = GatewayRefusal::new(Code::Busy, "the lane is full").because("queue");
-    refusal.with("retryAfterMs", BUSY_MS.max(debounce_ms))
+/// What is said of a message that a lane did not take or keep, as the error frame and as the event before it.
+pub(crate) fn dropped(code: QueueCode, lane: &SessionId, note: &LaneNote) -> (GatewayRefusal, ErrorData) {
+    let mut refusal = match code {
+        QueueCode::Superseded => superseded(),
+        QueueCode::Overflow => no_room().with("retryAfterMs", room_after(note.policy.debounce_ms)),
+    };
+    let note = QueueNote::of(code, lane, note);
+    if let Some(texts) = note.summary.as_ref() {
+        refusal.message = message_with(&refusal.message, texts);
+    }
+    let data = ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
+    (refusal.with("queue", &note), data)
+}
+
+/// What is said of a message that a lane had no room for.
+fn no_room() -> GatewayRefusal {
+    GatewayRefusal::new(Code::Busy, "the lane is full").because("queue")
+}
+
+/// When there may be room: nothing begins before `debounce_ms` are over.
+fn room_after(debounce_ms: u64) -> u64 {
+    BUSY_MS.max(debounce_ms)
+}
+
+/// As [`dropped`], for who asks once more: to ask yet again with the same key would change nothing.
+pub(crate) fn dropped_before(code: QueueCode, lane: &SessionId, note: &LaneNote) -> GatewayRefusal {
+    let refusal = match code {
+        QueueCode::Superseded => superseded(),
+        QueueCode::Overflow => no_room(),
+    };
+    refusal.with("queue", QueueNote::of(code, lane, note)).with("replayed", true)
 }
 
 /// What is said of a message that a newer one took the place of. To send it again would only turn that round.
@@ -223,8 +252,7 @@ mod tests {
             let told = after(refusal(&Fault::new(kind, "x"), None));
             assert_eq!(told.as_deref(), Some(r#"{"retryAfterMs":1000}"#), "{kind:?}");
         }
-        assert_eq!(after(no_room(0)).as_deref(), Some(r#"{"retryAfterMs":1000}"#));
-        assert_eq!(after(no_room(60_000)).as_deref(), Some(r#"{"retryAfterMs":60000}"#));
+        assert_eq!([0, 60_000].map(room_after), [1000, 60_000]);
         assert_eq!(after(superseded()), None);
     }
 

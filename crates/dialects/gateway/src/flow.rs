@@ -71,7 +71,7 @@ impl Gateway {
         }
         let sends = matches!(after, AfterOpen::Send(_));
         let stage = match sends {
-            true => Awaits::Opening { session: session.clone(), cancelled: false },
+            true => Awaits::Opening { session: session.clone() },
             false => Awaits::Asked { session: Some(session.clone()), aside: None },
         };
         self.ledger.put(id, stage);
@@ -179,7 +179,7 @@ impl Gateway {
         let opened = match result {
             Ok(opened) => opened,
             Err(fault) => {
-                let refusal = faults::refusal(&fault, None);
+                let refusal = self.incident(faults::refusal(&fault, None), out);
                 let mut waiting = waiting.into_iter();
                 // It was opened for a place in its log that is none; that is no concern of the others.
                 if fault.kind == vocab::FaultKind::Invalid
@@ -347,8 +347,7 @@ impl Gateway {
     /// A message: its model first, where it names one.
     fn send_on(&mut self, mut plan: SendPlan, out: &mut Out) {
         let (id, session) = (plan.id, plan.session.clone());
-        let cancelled = false;
-        self.ledger.put(id, Awaits::Offered { session: session.clone(), cancelled });
+        self.ledger.put(id, Awaits::Offered { session: session.clone(), stop: None });
         match plan.model.take() {
             Some(model) => {
                 let verb = SessionVerb::Set(Change::Model(model));

@@ -57,10 +57,10 @@ pub(crate) struct SubscriptionId(pub(crate) u64);
 /// What ends a request. Each names one thing that will certainly come, or be settled by whoever takes it away.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Awaits {
-    /// The answer to its Open; then it is carried out. `cancelled`: not any more.
-    Opening { session: SessionId, cancelled: bool },
-    /// The answer to its prompt. `cancelled`: as soon as it is known what to cancel.
-    Offered { session: SessionId, cancelled: bool },
+    /// The answer to its Open; then it is carried out.
+    Opening { session: SessionId },
+    /// The answer to its prompt, or what became of the one that it repeats. `stop`: it is stopped as soon as it is known how.
+    Offered { session: SessionId, stop: Option<StopBy> },
     /// The end of what waits.
     Waiting { session: SessionId, item: ItemId },
     /// The end of the turn.
@@ -71,11 +71,41 @@ pub(crate) enum Awaits {
     Held { session: SessionId },
 }
 
+/// What wants a request to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StopBy {
+    Sender,
+    /// Its own time is over.
+    Time,
+}
+
+impl StopBy {
+    /// The reason that is told where nothing of it has begun.
+    pub(crate) fn before_start(self) -> &'static str {
+        match self {
+            StopBy::Sender => "cancelled_before_start",
+            StopBy::Time => "timeout",
+        }
+    }
+}
+
 impl Awaits {
+    /// What was said of it before it was known how to do that.
+    pub(crate) fn stop(&self) -> Option<StopBy> {
+        match self {
+            Awaits::Offered { stop, .. } => *stop,
+            Awaits::Opening { .. }
+            | Awaits::Waiting { .. }
+            | Awaits::Running { .. }
+            | Awaits::Asked { .. }
+            | Awaits::Held { .. } => None,
+        }
+    }
+
     /// With the end of this session nothing will come any more.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
-            Awaits::Opening { session, .. }
+            Awaits::Opening { session }
             | Awaits::Offered { session, .. }
             | Awaits::Waiting { session, .. }
             | Awaits::Running { session, .. }

@@ -4,8 +4,8 @@
 //! * `shape`, `methods`, `params`, `results`, `events`: what can be asked and told, declared once. `envelope`: one frame in.
 //!   `ledger`: the ids, and every frame out.
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
-//! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`: what the
-//!   answers mean. `commands`: what a slash at the start of a message means.
+//! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`, `joining`: what
+//!   the answers mean. `commands`: what a slash at the start of a message means.
 //! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
@@ -22,6 +22,7 @@ mod faults;
 mod flow;
 mod heard_reply;
 mod inbound;
+mod joining;
 mod leaving;
 mod ledger;
 mod listeners;

@@ -200,7 +200,7 @@ impl Gateway {
         for waited in ended {
             if let Some(turn) = consumed {
                 let how = self.views[at].how(turn, item);
-                self.starts(at, waited.id, turn, how, out);
+                self.starts(at, waited.id, turn, (how, waited.is_repeat), out);
                 continue;
             }
             match faults::item_refused(why) {

@@ -9,7 +9,7 @@ use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
 use crate::faults;
 use crate::inbound::events::beyond;
-use crate::ledger::{Awaits, RequestId, Terminal};
+use crate::ledger::{Awaits, RequestId, StopBy, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WorkEnd};
 use crate::results::{
@@ -39,10 +39,15 @@ impl Gateway {
                 self.opened(&session, opened, out);
             }
             Wanted::ModelSet(plan) => match result {
-                Ok(_) if self.ledger.is_open(plan.id) => self.prompt(*plan, out),
-                Ok(_) => {}
+                Ok(_) => match self.ledger.stage(plan.id).map(Awaits::stop) {
+                    Some(None) => self.prompt(*plan, out),
+                    // It is not wanted any more, and nothing was asked of a lane yet.
+                    Some(Some(by)) => self.fail(plan.id, &faults::cancelled(by.before_start()), out),
+                    None => {}
+                },
                 Err(fault) => {
-                    let refusal = faults::refusal(&fault, None).with("param", "modelTier");
+                    let refusal = self.incident_of(plan.id, faults::refusal(&fault, None), out);
+                    let refusal = refusal.with("param", "modelTier");
                     self.fail(plan.id, &refusal, out);
                 }
             },
@@ -114,15 +119,16 @@ impl Gateway {
         out: &mut Out,
     ) {
         let at = session.as_ref().and_then(|session| self.view_at(session));
-        let cancelled = matches!(self.ledger.stage(id), Some(Awaits::Offered { cancelled: true, .. }));
+        let stop = self.ledger.stage(id).and_then(Awaits::stop);
         let Some((at, session)) = at.zip(session) else {
             let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::refusal(&fault, None));
+            let refusal = self.incident_of(id, refusal, out);
             return self.fail(id, &refusal, out);
         };
         match result {
             Ok(Reply::Started { turn }) => {
                 let how = self.views[at].how_begun(&turn);
-                self.starts(at, id, &turn, how, out);
+                self.starts(at, id, &turn, (how, false), out);
             }
             Ok(Reply::Waiting { item, .. }) => {
                 let view = &mut self.views[at];
@@ -131,12 +137,11 @@ impl Gateway {
                     let notice = ContentData { text, transient: Some(true), is_final: None };
                     self.ledger.event(id, &events::tail("content", &notice), out);
                 }
-                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, timed_out: false });
+                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, is_repeat: false, timed_out: false });
                 self.ledger.put(id, Awaits::Waiting { session, item });
             }
             Ok(Reply::Again(_)) => {
                 let Some(key) = key else { return self.refuse(id, &GatewayRefusal::mixed_up(), out) };
-                self.ledger.put(id, Awaits::Asked { session: Some(session.clone()), aside: None });
                 self.want(&session, SessionVerb::Recount { of: RunRef::Key(key) }, Wanted::Joins(id), out);
                 return;
             }
@@ -159,63 +164,34 @@ impl Gateway {
                 };
             }
         }
-        if cancelled {
+        self.stop_as_said(id, stop, out);
+    }
+
+    /// Somebody wanted this request to end before it was known how: it is known now.
+    pub(crate) fn stop_as_said(&mut self, id: RequestId, stop: Option<StopBy>, out: &mut Out) {
+        if let Some(by) = stop {
             let work = self.begin_work(id, WorkEnd::Nobody);
-            self.cancel_one(id, work, false, out);
+            self.cancel_one(id, work, by, out);
             self.work_done(work, out);
         }
     }
 
-    /// A request is in a run from here on.
-    pub(crate) fn starts(&mut self, at: usize, id: RequestId, turn: &TurnId, how: How, out: &mut Out) {
+    /// A request is in a run from here on. `is_repeat`: its message is there already, and came so.
+    pub(crate) fn starts(
+        &mut self,
+        at: usize,
+        id: RequestId,
+        turn: &TurnId,
+        (how, is_repeat): (How, bool),
+        out: &mut Out,
+    ) {
         let now_ms = self.options.clock.now_ms();
         let view = &mut self.views[at];
         view.run_of(turn);
         let session = view.session.clone();
-        view.ids.push(crate::session_view::InRun { id, how, timed_out: false });
+        view.ids.push(crate::session_view::InRun { id, how, is_repeat, timed_out: false });
         self.ledger.put(id, Awaits::Running { session, turn: turn.clone() });
         self.ledger.event(id, &run_state(RunStateWord::Start, now_ms), out);
-    }
-
-    /// A message that came before: its request joins what became of it.
-    fn joins(&mut self, session: Option<SessionId>, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
-        let at = session.as_ref().and_then(|session| self.view_at(session));
-        let (recounted, at) = match (result, at) {
-            (Ok(Reply::Recounted(recounted)), Some(at)) => (recounted, at),
-            (Err(fault), _) => return self.faulty(id, &fault, out),
-            _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
-        };
-        let session = self.views[at].session.clone();
-        let Recounted { turn, item, ended, entries } = *recounted;
-        let mut tails = Vec::new();
-        match (turn, item) {
-            (Some(turn), _) if ended => {
-                let run = GatewayRun::recounted(turn, &entries, &mut tails);
-                self.settle_recounted(at, id, &run, out);
-            }
-            (Some(turn), _) => {
-                let told = GatewayRun::recounted(turn.clone(), &entries, &mut tails);
-                self.starts(at, id, &turn, How::Joined, out);
-                let run = self.views[at].run_of(&turn);
-                let mut rest = Vec::new();
-                if !run.reply_text().is_empty() {
-                    events::content_tail(told.has_content(), run.reply_text(), &mut rest);
-                    tails.push(rest);
-                }
-                tails.iter().for_each(|tail| self.ledger.event(id, tail, out));
-                self.show_asks_to(at, id, out);
-            }
-            (None, Some(item)) if !ended => {
-                let is_own = self.views[at].waiting.iter().any(|it| it.item == item && it.is_own);
-                self.views[at].waiting.push(InQueue { id, item: item.clone(), is_own, timed_out: false });
-                self.ledger.put(id, Awaits::Waiting { session, item });
-            }
-            // It was dropped, or taken back.
-            (None, _) => {
-                let refusal = faults::cancelled("cancelled_before_start").with("replayed", true);
-                self.fail(id, &refusal, out);
-            }
-        }
     }
 
     fn called(&mut self, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
@@ -455,7 +431,7 @@ impl Gateway {
             _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
         };
         let session = self.views[at].session.clone();
-        let Recounted { turn, item, ended, entries } = *recounted;
+        let Recounted { turn, item, ended, entries, .. } = *recounted;
         let of = match (turn, item) {
             (Some(turn), _) if ended => {
                 let run = GatewayRun::recounted(turn, &entries, &mut Vec::new());

@@ -205,6 +205,11 @@ impl GatewayRun {
         tails
     }
 
+    /// The starts of the calls that were told and go on, for who was not there.
+    pub(crate) fn calls_under_way(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.calls.iter().filter(|call| call.told).map(RunCall::start)
+    }
+
     /// It will not end by itself any more: what is owed to the calls that were told.
     pub(crate) fn vanished(&mut self, tails: &mut Tails) {
         for call in std::mem::take(&mut self.calls).into_iter().filter(|call| call.told) {

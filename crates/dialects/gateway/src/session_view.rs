@@ -25,11 +25,13 @@ pub(crate) const VIEWS_MAX: usize = 1024;
 pub(crate) struct InRun {
     pub(crate) id: RequestId,
     pub(crate) how: How,
+    /// It repeats the message, and came itself when that was known.
+    pub(crate) is_repeat: bool,
     /// Its own time was over, and that is why it is cancelled.
     pub(crate) timed_out: bool,
 }
 
-/// How a request came into its run.
+/// How the message of a request came into its run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     Started,
@@ -40,8 +42,6 @@ pub(crate) enum How {
     },
     /// Into a run that was under way.
     Steered,
-    /// As a repeat of a message that is in the run.
-    Joined,
 }
 
 /// A request whose message waits.
@@ -51,6 +51,8 @@ pub(crate) struct InQueue {
     pub(crate) item: ItemId,
     /// This connection sent it, and is told its end; another one's end is in the log.
     pub(crate) is_own: bool,
+    /// It repeats the message, and came itself when that was known.
+    pub(crate) is_repeat: bool,
     pub(crate) timed_out: bool,
 }
 

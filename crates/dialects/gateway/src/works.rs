@@ -4,7 +4,7 @@ use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb};
 
 use crate::Gateway;
 use crate::faults;
-use crate::ledger::RequestId;
+use crate::ledger::{RequestId, StopBy};
 use crate::own::{GatewayAnswer, GatewayRefusal, Out};
 use crate::pending::{Wanted, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
@@ -163,7 +163,7 @@ impl Gateway {
     /// Its own time is over.
     pub(crate) fn timed_out(&mut self, id: RequestId, out: &mut Out) {
         let work = self.begin_work(id, WorkEnd::Nobody);
-        self.cancel_one(id, work, true, out);
+        self.cancel_one(id, work, StopBy::Time, out);
         self.work_done(work, out);
     }
 
@@ -175,9 +175,9 @@ impl Gateway {
             .flat_map(|view| {
                 let interrupt = view.run.as_ref().and_then(|run| {
                     // What began with the messages of others goes on for them.
-                    let is_shared = |it: &InRun| matches!(it.how, How::Joined | How::Collected { .. });
+                    let is_shared = |it: &InRun| it.is_repeat || matches!(it.how, How::Collected { .. });
                     let turn = run.turn.clone();
-                    match view.ids.iter().any(|it| it.how == How::Started) {
+                    match view.ids.iter().any(|it| it.how == How::Started && !it.is_repeat) {
                         true => Some(SessionVerb::Interrupt { turn: Some(turn) }),
                         false if view.ids.iter().any(is_shared) => Some(SessionVerb::InterruptUnlessWanted { turn }),
                         false => None,

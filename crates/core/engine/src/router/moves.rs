@@ -112,7 +112,8 @@ impl Visit {
             match answer.await {
                 Ok(true) => return Ok(Some(handle)),
                 Ok(false) => return Ok(None),
-                Err(_) => {}
+                // It ends, and takes nobody in any more.
+                Err(_) => handle.gone().await,
             }
         }
         Err(ended())

@@ -151,11 +151,12 @@ impl Session {
     /// Whether what the turn waits for has a clock of its own, or is a person, who takes the time they take: that is no
     /// standstill, however long it lasts.
     fn is_awaited(&self) -> bool {
+        let keeps_time = self.view.keeps_time() && !self.settings.conduct.models_stall;
         let is_asking = self.activity.turn().is_some_and(Turn::is_asking) || !self.askers().is_empty();
         is_asking
-            || (self.activity.is_compacting() && self.view.keeps_time())
+            || (self.activity.is_compacting() && keeps_time)
             || match self.activity.waiting() {
-                TurnWaits::Model(_) => self.view.keeps_time(),
+                TurnWaits::Model(_) => keeps_time,
                 TurnWaits::Written { .. }
                 | TurnWaits::View { .. }
                 | TurnWaits::Retry(_)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vocab::{
     Body, Entry, Event, Fault, FaultKind, ItemEnd, ItemId, KeptReply, NoteEntry, Principal, QueueEntry, Recounted,
-    Reply, RunRef, Tag, TurnEntry, TurnId,
+    Reply, RunRef, SettleReason, Tag, TurnEntry, TurnId,
 };
 
 use super::{Session, later};
@@ -39,8 +39,11 @@ pub(super) struct RunSearch {
     /// What the wanted turn is called, once that is known.
     turn: Option<TurnId>,
     /// The message that the key stands for, and how it ended.
-    item: Option<(ItemId, Option<ItemEnd>)>,
+    item: Option<(ItemId, Option<SettledItem>)>,
 }
+
+/// How a message ended that waited, and why.
+type SettledItem = (ItemEnd, Option<SettleReason>);
 
 #[derive(Clone)]
 struct FoundRun {
@@ -84,9 +87,9 @@ impl RunSearch {
                     KeptReply::Done | KeptReply::Interrupted { .. } | KeptReply::Queue(_) => {}
                 }
             }
-            (Body::Queue(QueueEntry::Settled { item, end, .. }), _) => {
+            (Body::Queue(QueueEntry::Settled { item, end, why }), _) => {
                 if let Some(known) = self.item.as_mut().filter(|known| known.0 == *item) {
-                    known.1 = Some(*end);
+                    known.1 = Some((*end, *why));
                     // The turn that took it is the one that had begun.
                     let latest = self.latest.as_ref().filter(|_| *end == ItemEnd::Consumed);
                     self.turn = latest.map(|run| run.turn.clone());
@@ -104,7 +107,7 @@ impl RunSearch {
     /// Nothing older could change the answer.
     pub(super) fn is_found(&self) -> bool {
         match &self.item {
-            Some((_, Some(ItemEnd::Consumed))) => self.run().is_some(),
+            Some((_, Some((ItemEnd::Consumed, _)))) => self.run().is_some(),
             Some(_) => true,
             None => self.run().is_some(),
         }
@@ -113,9 +116,14 @@ impl RunSearch {
     pub(super) fn reply(self) -> Result<Reply, Fault> {
         let run = self.run().cloned();
         let item = self.item.as_ref().map(|(item, _)| item.clone());
+        let settled = self.item.as_ref().and_then(|(_, end)| end.and_then(|(_, why)| why));
         let found = match (run, self.item) {
-            (Some(FoundRun { turn, entries, ended }), _) => Recounted { turn: Some(turn), item, ended, entries },
-            (None, Some((_, end))) => Recounted { turn: None, item, ended: end.is_some(), entries: Vec::new() },
+            (Some(FoundRun { turn, entries, ended }), _) => {
+                Recounted { turn: Some(turn), item, settled, ended, entries }
+            }
+            (None, Some((_, end))) => {
+                Recounted { turn: None, item, settled, ended: end.is_some(), entries: Vec::new() }
+            }
             (None, None) => {
                 let what = match &self.of {
                     RunRef::Turn(turn) => format!("no run `{turn}` in this session"),

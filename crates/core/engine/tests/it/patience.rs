@@ -92,6 +92,27 @@ async fn a_model_may_think_in_silence_as_long_as_its_client_lets_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_silent_model_is_given_up_where_its_silence_counts() {
+    let player = Player::new([vec![text("4"), Step::Hold], say("next")]);
+    let stage = stage_with(&player, |options| {
+        options.provider = Arc::new(Patient(Front(player.clone())));
+        options.tune = Box::new(|settings| {
+            let conduct = Conduct { stall_ms: 30_000, models_stall: true, ..Conduct::default() };
+            settings.conduct = conduct.into();
+        });
+    });
+    let mut actor = stage.open().await;
+    let start = Instant::now();
+    actor.prompt("go").await;
+    let waits = actor.deliver("waits", Delivery::Enqueue).await;
+    actor.reply(waits).await.unwrap();
+    assert_eq!(actor.turn_end().await.fault.map(|fault| fault.kind), Some(FaultKind::Network));
+    assert!((30..32).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    // What waits goes on.
+    text_of(&mut actor, "next").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_nothing_would_ever_end_is_given_up() {
     let stage = stage(&Player::new([calls(&[("look", r#"{"hangs":1}"#)])]));
     let mut actor = stage.open().await;

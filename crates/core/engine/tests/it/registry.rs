@@ -527,3 +527,37 @@ async fn who_waited_for_an_opening_that_failed_finds_the_lease_free() {
     assert_eq!(failed.unwrap_err().kind, FaultKind::UnknownModel);
     assert_eq!(opened.map(|opened| opened.resumed), Ok(true));
 }
+
+/// On two threads, because those who wait for the end of a session race for what comes behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_while_a_session_is_deleted_gets_the_next_one_of_its_name() {
+    const COMERS: usize = 5;
+    for yields in (0..25).flat_map(|_| 0..8) {
+        let lazy = Lazy::new(Arc::new(MemoryStore::new()));
+        lazy.yields.store(yields, Ordering::Relaxed);
+        let stage = on(&lazy, &Player::new([say("one")]));
+
+        let mut first = stage.actor();
+        first.open(named("x")).await.unwrap();
+        first.prompt("go").await;
+        first.turn_end().await;
+        let delete = DirectoryVerb::Delete { session: "x".into(), open_too: true };
+        let mut deleting = stage.actor();
+        let deleted = deleting.send(Verb::Directory(delete)).await;
+        let mut coming = Vec::new();
+        for _ in 0..COMERS {
+            let mut comer = stage.actor();
+            let tag = comer.send(Verb::Open(named("x"))).await;
+            coming.push((comer, tag));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(deleting.reply(deleted).await.unwrap(), Reply::Done);
+        for (mut comer, tag) in coming {
+            let opened = comer.reply(tag).await;
+            let Ok(Reply::Opened(opened)) = opened else { panic!("{yields}: {opened:?}") };
+            // Who came in before it was deleted has heard of that.
+            let has_gone = comer.told.iter().any(|told| matches!(told.event, Event::Gone { .. }));
+            assert!(has_gone || opened.state.messages == 0, "{yields}: what was deleted is back");
+        }
+    }
+}

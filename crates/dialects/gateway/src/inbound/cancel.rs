@@ -4,7 +4,7 @@ use vocab::{QueueVerb, SessionId, SessionVerb};
 
 use crate::Gateway;
 use crate::faults;
-use crate::ledger::{Awaits, RequestId, WireId};
+use crate::ledger::{Awaits, RequestId, StopBy, WireId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::CancelParams;
 use crate::pending::{AfterOpen, Wanted, WorkEnd, WorkId, WorkPart};
@@ -21,7 +21,7 @@ pub(crate) fn cancel(
         (Some(number), _) => {
             let found = WireId::new(number.number()).and_then(|number| gateway.ledger.find(number));
             if let Some(found) = found.filter(|found| *found != id) {
-                gateway.cancel_one(found, work, false, out);
+                gateway.cancel_one(found, work, StopBy::Sender, out);
             }
         }
         (None, Some(session)) => gateway.cancel_all_of(id, session.0, work, out),
@@ -35,7 +35,7 @@ pub(crate) fn cancel(
                 ) && stage.session() != Some(&attached)
             };
             for sent in gateway.ledger.ids_where(is_sent) {
-                gateway.cancel_one(sent, work, false, out);
+                gateway.cancel_one(sent, work, StopBy::Sender, out);
             }
             gateway.cancel_all_of(id, attached, work, out);
         }
@@ -45,18 +45,19 @@ pub(crate) fn cancel(
 }
 
 impl Gateway {
-    /// One request, whatever it waits for. `timed_out`: because its own time is over.
-    pub(crate) fn cancel_one(&mut self, id: RequestId, work: WorkId, timed_out: bool, out: &mut Out) {
+    /// One request, whatever it waits for.
+    pub(crate) fn cancel_one(&mut self, id: RequestId, work: WorkId, by: StopBy, out: &mut Out) {
+        let timed_out = by == StopBy::Time;
         let Some(stage) = self.ledger.stage_mut(id) else { return };
         match stage {
             // Nothing was asked of a lane yet.
             Awaits::Opening { .. } => {
-                let reason = if timed_out { "timeout" } else { "cancelled_before_start" };
-                self.fail(id, &faults::cancelled(reason), out);
+                self.fail(id, &faults::cancelled(by.before_start()), out);
                 self.work(work, |work| work.queued += 1);
             }
-            Awaits::Offered { cancelled, .. } => {
-                *cancelled = true;
+            Awaits::Offered { stop, .. } => {
+                // The first word counts: it is the reason that is told.
+                stop.get_or_insert(by);
                 self.work(work, |work| work.queued += 1);
             }
             Awaits::Waiting { session, item } => {
@@ -78,21 +79,21 @@ impl Gateway {
             }
             Awaits::Running { session, turn } => {
                 let (session, turn) = (session.clone(), turn.clone());
-                let (mut others, mut how) = (0, How::Started);
+                let (mut others, mut how, mut is_repeat) = (0, How::Started, false);
                 for it in self.view_mut(&session).into_iter().flat_map(|view| &mut view.ids) {
                     if it.id == id {
-                        (it.timed_out, how) = (it.timed_out || timed_out, it.how);
+                        (it.timed_out, how, is_repeat) = (it.timed_out || timed_out, it.how, it.is_repeat);
                     } else {
                         others += 1;
                     }
                 }
-                let (verb, part) = match (how, others) {
-                    (How::Started, _) => (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt),
+                let (verb, part) = match (how, is_repeat, others) {
+                    (How::Started, false, _) => (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt),
                     // Others may be in it on connections that this one knows nothing of.
-                    (How::Joined | How::Collected { .. }, 0) => {
+                    (_, true, 0) | (How::Collected { .. }, false, 0) => {
                         (SessionVerb::InterruptUnlessWanted { turn }, WorkPart::Withdraw(id))
                     }
-                    (How::Steered, _) | (How::Joined | How::Collected { .. }, _) => {
+                    (How::Steered, false, _) | (_, true, _) | (How::Collected { .. }, false, _) => {
                         return self.withdraw(id, work, out);
                     }
                 };

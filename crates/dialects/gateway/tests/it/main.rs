@@ -16,6 +16,7 @@ mod law;
 mod models;
 mod play;
 mod queue;
+mod repeats;
 mod runs;
 mod sdk;
 mod subagents;

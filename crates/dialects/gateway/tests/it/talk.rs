@@ -168,9 +168,14 @@ fn result(is_error: bool) -> CallResult {
     }
 }
 
-fn recounted(turn: Option<&str>, item: Option<&str>, ended: bool, entries: Vec<Arc<Entry>>) -> Result<Reply, Fault> {
+pub(crate) fn recounted(
+    turn: Option<&str>,
+    item: Option<&str>,
+    ended: bool,
+    entries: Vec<Arc<Entry>>,
+) -> Result<Reply, Fault> {
     let (turn, item) = (turn.map(Into::into), item.map(Into::into));
-    Ok(Reply::Recounted(Box::new(Recounted { turn, item, ended, entries })))
+    Ok(Reply::Recounted(Box::new(Recounted { turn, item, settled: None, ended, entries })))
 }
 fn again() -> Result<Reply, Fault> {
     Ok(Reply::Again(Box::new(Reply::Started { turn: "t".into() })))
