@@ -22,6 +22,7 @@ use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
 use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
 use crate::login::LoginDesk;
+use crate::options::TailscaleOptions;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
 use crate::{acp, ids, tailscale};
@@ -264,6 +265,7 @@ impl Visit {
     async fn in_place(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let access = self.state.access();
         if let Some(claim) = tailscale::claimed(headers, self.connection.peer, &access.tailscale)
+            && self.is_proxy_of_tailnet(&access.tailscale).await
             && self.state.tailnet.confirms(&claim, &access.tailscale).await
         {
             let principal = Principal::sender("tailscale", &claim.login);
@@ -288,7 +290,20 @@ impl Visit {
                 self.state.hooks.note("self_call: a process that we started came to the gateway without a token");
                 CallerFound::Nobody
             }
-            Owner::Other => CallerFound::Nobody,
+            Owner::System | Owner::Other => CallerFound::Nobody,
+        }
+    }
+
+    /// Whether the tailnet's own proxy may be at the other end: it is the system's, or the user's. The daemon says whose an
+    /// address is, and not who names it to us: that could be anybody on this machine, a command of a model's among them.
+    async fn is_proxy_of_tailnet(&self, options: &TailscaleOptions) -> bool {
+        if options.trust_header {
+            return true;
+        }
+        let (PeerAddress::Tcp(peer), Some(local)) = (self.connection.peer, self.connection.local) else { return false };
+        match self.state.owner.of_tcp(peer, local).await {
+            Owner::Us | Owner::System => true,
+            Owner::OurTool | Owner::Other => false,
         }
     }
 
