@@ -31,6 +31,12 @@ async fn g2_no_page_of_another_origin_gets_in() {
         }
     }
     assert_eq!(mixes, 24);
+    // Two of them are none, whichever comes first.
+    for (one, other) in
+        [("http://evil.example", &*format!("http://{address}")), (&*format!("http://{address}"), "http://evil.example")]
+    {
+        assert_eq!(refused(address, "/", &[("Origin", one), ("Origin", other)]).await, 400, "{one} {other}");
+    }
     for origin in [format!("http://{address}"), "https://app.example".to_owned()] {
         dial(address, "/", &[("Origin", &origin)]).await.expect("an origin that may");
     }
