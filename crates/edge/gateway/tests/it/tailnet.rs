@@ -75,9 +75,8 @@ async fn forged(address: SocketAddr) -> Vec<(&'static str, String)> {
     // Started by hand: it is none of ours then, and another user's alone.
     let other = ["--reuid=65534", "--clear-groups", "bash", "-c", &script];
     let other = tokio::process::Command::new("setpriv").args(other).output().await.expect("setpriv");
-    match other.status.success() {
-        true => answers.push(("another user", String::from_utf8_lossy(&other.stdout).into_owned())),
-        false => println!("SKIP: nobody else's process can be started"),
+    if other.status.success() {
+        answers.push(("another user", String::from_utf8_lossy(&other.stdout).into_owned()));
     }
     answers
 }
