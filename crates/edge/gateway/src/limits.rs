@@ -36,7 +36,7 @@ pub const LOGIN: Duration = Duration::from_secs(10);
 pub const PING: Duration = Duration::from_secs(25);
 /// Pings without an answer; then 1001.
 pub const PONGS_MISSED_MAX: u32 = 2;
-/// How long a write may get nowhere; then the connection is lost.
+/// How long a write may get nowhere, whatever is spoken; then the connection is lost.
 pub const NO_PROGRESS: Duration = Duration::from_secs(120);
 
 /// Of a request's head; more is 431.
