@@ -28,6 +28,8 @@ pub const CONTROL_PER_S: u32 = 50;
 
 /// For TLS, and for the head of a request; then the connection is closed.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long an HTTP/2 connection may be without a request under way; then it is told to end.
+pub const IDLE: Duration = Duration::from_secs(60);
 /// For a body; then 408.
 pub const BODY: Duration = Duration::from_secs(60);
 /// How long a stranger may stay without a login; then 1008.
