@@ -240,6 +240,12 @@ impl Visit {
     /// Who comes. A wrong credential is counted, and after too many of its kind none of that kind is looked at.
     pub(crate) async fn found(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let credential = credentials::presented(headers);
+        // Whose process it is, is no guess: whoever guesses on this machine keeps nobody out who needs to show nothing.
+        if credential == Credential::None
+            && let known @ CallerFound::Known(_) = self.in_place(headers).await
+        {
+            return known;
+        }
         if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser, credential.guess()) {
             return CallerFound::TooMany { wait_ms };
         }
@@ -249,7 +255,7 @@ impl Visit {
         // Without a token there is nothing to log in with: a cookie that we do not know is that of a server on another port, or
         // from a time when there was one. A browser sends it to all of us, unasked, and keeps nobody out by it.
         let may_be_known = match credential {
-            Credential::None => return self.in_place(headers).await,
+            Credential::None => return CallerFound::Nobody,
             Credential::Cookie(_) => !self.state.has_main_token(),
             Credential::Token(_) | Credential::Unreadable => false,
         };

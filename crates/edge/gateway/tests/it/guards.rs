@@ -93,6 +93,18 @@ async fn g3_guessing_is_slow_whatever_is_guessed() {
     dial(playing.address, "/", &other).await.expect("another origin has its own count");
 }
 
+/// Another user of this machine guesses: its owner goes on working.
+#[tokio::test]
+async fn g3_guesses_keep_nobody_out_who_needs_no_token() {
+    let playing = start(Access::default()).await;
+    for _ in 0..20 {
+        assert_eq!(get(&playing, "/health", "Authorization: Bearer wrong\r\n").await.0, 401);
+    }
+    assert_eq!(get(&playing, "/health", "Authorization: Bearer wrong\r\n").await.0, 429);
+    assert_eq!(get(&playing, "/health", "").await.0, 200);
+    dial(playing.address, "/serve", &[]).await.expect("a socket");
+}
+
 /// A browser sends its cookies to every port of a host, and open tabs come back with old ones.
 #[tokio::test]
 async fn g3_cookies_are_guessed_slowly_and_lock_out_nobody_who_has_a_token() {
