@@ -113,5 +113,13 @@ fn number(key: &str, node: &Node, min: u64, max: u64) -> Result<u64, SettingProb
         TreeValue::Int(number) => u64::try_from(number).ok().filter(|number| (min..=max).contains(number)),
         _ => None,
     };
-    found.ok_or_else(|| wrong(key, node, &format!("a whole number from {min} to {max}")))
+    found.ok_or_else(|| {
+        let wants = format!("a whole number from {min} to {max}");
+        match node.value {
+            TreeValue::Int(number) => {
+                SettingProblem { key: key.to_owned(), line: node.line, what: format!("wants {wants}, has {number}") }
+            }
+            _ => wrong(key, node, &wants),
+        }
+    })
 }

@@ -148,6 +148,10 @@ impl Configuration {
             let name = flynn::renamed(format!("{above}{}", keys::snake(spelled)));
             if let Some(key) = keys::find(&name) {
                 let setting = self.checked(key, node, from)?;
+                if self.source(key.name) == Some(from) {
+                    let place = place(from, node.line);
+                    self.warnings.push(format!("{place}: `{}` stands there a second time; this one counts", key.name));
+                }
                 self.put(key, setting, from, default);
                 continue;
             }

@@ -12,7 +12,7 @@ mod take_up;
 pub use health::{HealthFacts, health};
 pub use log::{LogListeners, keep_log};
 pub use login::login;
-pub use server::{access, addresses, service_settings};
+pub use server::{access, addresses, doubts, service_settings};
 pub use settle::settle;
 pub use source::{SettingsPlace, SettingsService, SettingsSource};
 pub use take_up::take_up;

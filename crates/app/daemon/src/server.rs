@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use config::ServerConfig;
+use config::{Configuration, ServerConfig};
 use gateway::{Access, CheckpointRules, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
 use vocab::{Fault, FaultKind, SessionId, Settings};
 
@@ -20,6 +20,18 @@ pub fn access(server: &ServerConfig) -> Access {
             allowed_logins: server.tailscale.allowed_logins.clone(),
         },
     }
+}
+
+/// What is set and can never come true: an origin that no page has, a name that nobody is called by.
+pub fn doubts(config: &Configuration, server: &ServerConfig) -> Vec<String> {
+    let say = |key: &str, word: &String, wanted: &str| {
+        let place = config.source(key).map(|it| format!("{it}: ")).unwrap_or_default();
+        format!("{place}`{key}` has `{}`, which has no effect: it wants {wanted}", vocab::visible::visible_line(word))
+    };
+    let origins = server.allowed_origins.iter().filter(|it| !gateway::is_origin(it));
+    let origins = origins.map(|it| say("server.allowed_origins", it, "an origin, such as https://app.example"));
+    let names = server.hostnames.iter().filter(|it| !gateway::is_host_name(it));
+    origins.chain(names.map(|it| say("server.hostnames", it, "a name alone, such as box.example"))).collect()
 }
 
 pub fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Fault> {

@@ -10,7 +10,7 @@ use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSet
 use serde_json::{Value, json};
 use vocab::{Fault, Later, SessionId, Settings};
 
-use crate::{access, service_settings, settle};
+use crate::{access, doubts, service_settings, settle};
 
 /// Where the configuration is read from, and which file of it can be changed.
 pub trait SettingsPlace: Send + Sync {
@@ -102,6 +102,7 @@ impl SettingsSource {
         let mut settings = self.settings.clone();
         settle(&mut settings, &server);
         self.engine.set_defaults(settings.clone());
+        self.with_config(|config| doubts(config, &server)).iter().for_each(|doubt| host::note(doubt));
         if let Some((handle, service)) = self.reaches.get() {
             service.settle(service_settings(&server, &settings));
             handle.set(access(&server)).map_err(|error| vec![error.to_string()])?;

@@ -10,7 +10,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::connection;
 use crate::entrance::PeerAddress;
 use crate::http::ConnectionFacts;
-use crate::limits::ACCEPT_PAUSE;
+use crate::limits::{ACCEPT_PAUSE, NO_PROGRESS};
+use crate::listen;
 use crate::state::ServerState;
 use crate::tls::TlsShelf;
 
@@ -44,6 +45,7 @@ fn one_tcp(stream: TcpStream, peer: PeerAddress, acceptor: Option<TlsAcceptor>, 
         return;
     };
     let _ = stream.set_nodelay(true);
+    let _ = listen::give_up_after(&stream, NO_PROGRESS);
     let facts =
         Arc::new(ConnectionFacts { peer, local: stream.local_addr().ok(), tls: acceptor.is_some(), _place: place });
     let state = state.clone();

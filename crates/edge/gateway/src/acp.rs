@@ -274,7 +274,7 @@ fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> R
         credential: known.credential(),
         came: visit.came.clone(),
     };
-    let entry = visit.state.sockets.add(known.basis, reader.end().into(), facts, visit.state.now_ms());
+    let entry = visit.state.add_socket(known.basis, reader.end().into(), facts);
     let events = AcpEvents::new(reader, every, entry, visit.connection.clone());
     let mut reply = Response::new(ReplyBody::Acp(Box::new(events)));
     let into = reply.headers_mut();

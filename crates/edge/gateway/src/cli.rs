@@ -45,7 +45,12 @@ fn running(home: &Path) -> Result<Option<GatewayFile>, Fault> {
 }
 
 pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
-    let Some(found) = running(home)? else { return Ok(none_runs()) };
+    let Some(found) = running(home)? else {
+        return Ok(match json {
+            true => CliSaid { text: "{\"status\":\"stopped\"}\n".to_owned(), exit_code: NONE_RUNS },
+            false => none_runs(),
+        });
+    };
     let health = found.socket.as_deref().map(health).transpose();
     let (health, well) = match health {
         Ok(Some((status, body))) => (body, status == 200),

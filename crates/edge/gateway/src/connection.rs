@@ -1,9 +1,10 @@
 //! One connection: TLS where it is wanted, then HTTP/1.1 or HTTP/2, whichever the other side begins with.
 
+mod requests;
+
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -15,8 +16,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::http::{self, ConnectionFacts, Wire};
-use crate::limits::{HANDSHAKE, HEAD_BYTES_MAX, HEADERS_MAX, PING, RESET_STREAMS_MAX, STREAMS_MAX};
+use crate::limits::{HANDSHAKE, HEAD_BYTES_MAX, HEADERS_MAX, IDLE, PING, RESET_STREAMS_MAX, STREAMS_MAX};
 use crate::state::ServerState;
+use requests::ConnectionRequests;
 
 pub(crate) async fn tls(
     acceptor: TlsAcceptor,
@@ -31,19 +33,24 @@ pub(crate) async fn tls(
 
 pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state: Arc<ServerState>) {
     let ending = state.ending.clone();
-    let asked = Arc::new(AtomicBool::new(false));
-    let hears = asked.clone();
+    let requests = Arc::<ConnectionRequests>::default();
+    let counts = requests.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        hears.store(true, Ordering::Relaxed);
-        let (state, facts) = (state.clone(), facts.clone());
-        async move { Ok::<_, Infallible>(http::answer::<S>(state, facts, request).await) }
+        let (state, facts, one) = (state.clone(), facts.clone(), counts.begin());
+        async move { Ok::<_, Infallible>(http::answer::<S>(state, facts, request).await.map(|body| one.told_in(body))) }
     });
     let builder = builder();
     let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     tokio::select! {
         // What a peer does wrong ends its connection and concerns nobody else.
         _ = connection.as_mut() => return,
-        () = without_a_request(&asked) => return,
+        () = without_a_request(&requests) => return,
+        // HTTP/1.1 looks at the time between two requests itself.
+        () = requests.none_for(IDLE) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = timeout(HANDSHAKE, connection).await;
+            return;
+        }
         _ = ending.wait() => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -51,9 +58,9 @@ pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state
 }
 
 /// Who has asked for nothing by now does not mean to: until it is known which HTTP is spoken, nobody else looks at the time.
-async fn without_a_request(asked: &AtomicBool) {
+async fn without_a_request(requests: &ConnectionRequests) {
     sleep(HANDSHAKE).await;
-    if asked.load(Ordering::Relaxed) {
+    if requests.were_any() {
         std::future::pending().await
     }
 }

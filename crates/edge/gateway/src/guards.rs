@@ -92,6 +92,18 @@ pub(crate) fn known_page(origin: &str, host: &str, tls: bool, allowed: &[String]
     allowed.iter().find(|it| same_origin(origin, it)).map(|it| KnownPage::Listed(it.as_str().into()))
 }
 
+/// Whether a page can have this origin.
+pub fn is_origin(text: &str) -> bool {
+    parts(text).is_some_and(|(_, name, _)| is_host_name(&name))
+}
+
+/// Whether a request can name this host: without a scheme, a port or a path, and as it is.
+pub fn is_host_name(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let is_name = !text.is_empty() && !text.ends_with('.') && text.chars().all(is_of_name);
+    is_name || text.parse::<IpAddr>().is_ok()
+}
+
 fn same_origin(one: &str, other: &str) -> bool {
     match (parts(one), parts(other)) {
         (Some(one), Some(other)) => one == other,
@@ -175,6 +187,34 @@ mod tests {
         let tailnet = OwnNames { tailnet: true, ..names(&own) };
         assert!(host_is_ours("box.tail1.ts.net", tailnet) && host_is_ours("box.tail1.ts.net:443", tailnet));
         assert!(!host_is_ours(".ts.net", tailnet) && !host_is_ours("evilts.net", tailnet));
+    }
+
+    #[test]
+    fn what_can_never_match_is_seen() {
+        for origin in [
+            "https://app.example",
+            "http://dev.example:3000/",
+            "http://[::1]:5",
+            "HTTPS://A.example",
+            "http://127.0.0.1",
+        ] {
+            assert!(is_origin(origin), "{origin}");
+        }
+        for origin in
+            ["*", "app.example", "https://*.example", "https://app.example/path", "null", "https://", "ws://a"]
+        {
+            assert!(!is_origin(origin), "{origin}");
+        }
+        for (name, is_name) in [
+            ("box.example", true),
+            ("10.0.0.7", true),
+            ("box.example:443", false),
+            ("https://box", false),
+            ("*", false),
+            ("", false),
+        ] {
+            assert_eq!(is_host_name(name), is_name, "{name}");
+        }
     }
 
     #[test]

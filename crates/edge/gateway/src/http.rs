@@ -84,6 +84,10 @@ fn guard(
     if headers.get_all(HOST).iter().nth(1).is_some() {
         return Err(refuse(StatusCode::BAD_REQUEST, "the request names two hosts"));
     }
+    // Of two the first would count, and nobody knows which one a browser has set.
+    if headers.get_all(ORIGIN).iter().nth(1).is_some() {
+        return Err(refuse(StatusCode::BAD_REQUEST, "the request names two origins"));
+    }
     let host = match request.uri().authority() {
         Some(authority) => Some(authority.as_str()),
         None => header(headers, HOST),

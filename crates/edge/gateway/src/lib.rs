@@ -42,6 +42,7 @@ pub use door::{
     DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, takes_no_arguments, turn_away,
 };
 pub use entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe, PeerAddress, WebRequest, WebRoute};
+pub use guards::{is_host_name, is_origin};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;

@@ -28,6 +28,8 @@ pub const CONTROL_PER_S: u32 = 50;
 
 /// For TLS, and for the head of a request; then the connection is closed.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long an HTTP/2 connection may be without a request under way; then it is told to end.
+pub const IDLE: Duration = Duration::from_secs(60);
 /// For a body; then 408.
 pub const BODY: Duration = Duration::from_secs(60);
 /// How long a stranger may stay without a login; then 1008.
@@ -36,7 +38,7 @@ pub const LOGIN: Duration = Duration::from_secs(10);
 pub const PING: Duration = Duration::from_secs(25);
 /// Pings without an answer; then 1001.
 pub const PONGS_MISSED_MAX: u32 = 2;
-/// How long a write may get nowhere; then the connection is lost.
+/// How long a write may get nowhere, whatever is spoken; then the connection is lost.
 pub const NO_PROGRESS: Duration = Duration::from_secs(120);
 
 /// Of a request's head; more is 431.

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 
@@ -20,6 +22,13 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// Who takes nothing of what it is sent for so long has its connection reset. Its system goes on saying that it is there, so
+/// without this it would keep its place for good: an answer that nobody reads has no other bound.
+pub(crate) fn give_up_after(stream: &impl AsFd, time: Duration) -> io::Result<()> {
+    let ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, ms)?)
 }
 
 pub(crate) struct UnixSocket {
@@ -79,6 +88,21 @@ pub fn dialable(path: &Path) -> io::Result<(PathBuf, Option<std::fs::File>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn g6_who_never_reads_is_let_go() {
+        use tokio::io::AsyncWriteExt;
+        let listener = tcp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let reader = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        give_up_after(&stream, Duration::from_secs(1)).unwrap();
+        let telling = async {
+            let piece = [0; 64 * 1024];
+            while stream.write_all(&piece).await.is_ok() {}
+        };
+        tokio::time::timeout(Duration::from_secs(20), telling).await.expect("its connection is reset");
+        drop(reader);
+    }
 
     #[tokio::test]
     async fn a_long_path_is_bound_and_dialled() {

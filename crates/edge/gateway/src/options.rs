@@ -136,6 +136,8 @@ pub trait ServerHooks: Send + Sync {
     fn route(&self, _path: &str) -> Option<Arc<dyn WebRoute>> {
         None
     }
+    /// The token that may do everything is this one from now on: it stands in no line and in no tool's output.
+    fn hide(&self, _token: &Secret) {}
     /// A line for people.
     fn note(&self, text: &str) {
         host::note(text);

@@ -10,6 +10,8 @@ use crate::own_tools;
 
 /// A socket that is connected.
 const ESTABLISHED: &str = "01";
+/// Who may do everything on this machine.
+const SYSTEM_UID: u32 = 0;
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// From whom, to where: the other end's own address first.
@@ -29,6 +31,8 @@ pub(crate) enum Owner {
     Us,
     /// One that works for a session: it has its own ways to be allowed something.
     OurTool,
+    /// Of the system's own user, who is not ours: daemons that speak for others run under it.
+    System,
     /// Of another user, or nobody's as far as can be seen.
     Other,
 }
@@ -85,7 +89,11 @@ impl OwnerLookup {
             let ours = rows.values().filter(|row| row.uid == own_uid()).map(|row| row.inode);
             let owners = own_tools::whose_sockets(ours.collect());
             for (ends, answer) in waiting {
-                let owner = rows.get(&ends).and_then(|row| owners.get(&row.inode)).copied();
+                let owner = rows.get(&ends).and_then(|row| match row.uid {
+                    uid if uid == own_uid() => owners.get(&row.inode).copied(),
+                    SYSTEM_UID => Some(Owner::System),
+                    _ => None,
+                });
                 let _ = answer.send(owner.unwrap_or(Owner::Other));
             }
         }

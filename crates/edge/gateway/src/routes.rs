@@ -22,6 +22,7 @@ use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
 use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
 use crate::login::LoginDesk;
+use crate::options::TailscaleOptions;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
 use crate::{acp, ids, tailscale};
@@ -239,6 +240,12 @@ impl Visit {
     /// Who comes. A wrong credential is counted, and after too many of its kind none of that kind is looked at.
     pub(crate) async fn found(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let credential = credentials::presented(headers);
+        // Whose process it is, is no guess: whoever guesses on this machine keeps nobody out who needs to show nothing.
+        if credential == Credential::None
+            && let known @ CallerFound::Known(_) = self.in_place(headers).await
+        {
+            return known;
+        }
         if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser, credential.guess()) {
             return CallerFound::TooMany { wait_ms };
         }
@@ -248,7 +255,7 @@ impl Visit {
         // Without a token there is nothing to log in with: a cookie that we do not know is that of a server on another port, or
         // from a time when there was one. A browser sends it to all of us, unasked, and keeps nobody out by it.
         let may_be_known = match credential {
-            Credential::None => return self.in_place(headers).await,
+            Credential::None => return CallerFound::Nobody,
             Credential::Cookie(_) => !self.state.has_main_token(),
             Credential::Token(_) | Credential::Unreadable => false,
         };
@@ -264,6 +271,7 @@ impl Visit {
     async fn in_place(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let access = self.state.access();
         if let Some(claim) = tailscale::claimed(headers, self.connection.peer, &access.tailscale)
+            && self.is_proxy_of_tailnet(&access.tailscale).await
             && self.state.tailnet.confirms(&claim, &access.tailscale).await
         {
             let principal = Principal::sender("tailscale", &claim.login);
@@ -288,7 +296,20 @@ impl Visit {
                 self.state.hooks.note("self_call: a process that we started came to the gateway without a token");
                 CallerFound::Nobody
             }
-            Owner::Other => CallerFound::Nobody,
+            Owner::System | Owner::Other => CallerFound::Nobody,
+        }
+    }
+
+    /// Whether the tailnet's own proxy may be at the other end: it is the system's, or the user's. The daemon says whose an
+    /// address is, and not who names it to us: that could be anybody on this machine, a command of a model's among them.
+    async fn is_proxy_of_tailnet(&self, options: &TailscaleOptions) -> bool {
+        if options.trust_header {
+            return true;
+        }
+        let (PeerAddress::Tcp(peer), Some(local)) = (self.connection.peer, self.connection.local) else { return false };
+        match self.state.owner.of_tcp(peer, local).await {
+            Owner::Us | Owner::System => true,
+            Owner::OurTool | Owner::Other => false,
         }
     }
 

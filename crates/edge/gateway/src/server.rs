@@ -118,8 +118,15 @@ fn bind(options: &ServerOptions) -> Result<Bound, Fault> {
     let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
     for address in &options.listen {
         let listener = listen::tcp(*address).and_then(|it| Ok((it.local_addr()?, it)));
-        let (bound, listener) =
-            listener.map_err(|error| Fault::new(FaultKind::Invalid, format!("{address}: {error}")))?;
+        let (bound, listener) = listener.map_err(|error| {
+            let fault = Fault::new(FaultKind::Invalid, format!("{address}: {error}"));
+            match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    fault.hint("another program listens there; --port 0 takes any that is free")
+                }
+                _ => fault,
+            }
+        })?;
         listeners.push(listener);
         addresses.push(bound);
     }

@@ -20,7 +20,7 @@ use crate::login::LoginRefused;
 use crate::options::{Access, ServerHooks};
 use crate::owner::OwnerLookup;
 use crate::places::ConnectionCounts;
-use crate::sockets::OpenSockets;
+use crate::sockets::{OpenSockets, SocketEnd, SocketEntry, SocketFacts};
 use crate::tailscale::Tailnet;
 use crate::tokens::{TokenDigest, TokenStore};
 
@@ -62,12 +62,14 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The configuration's token, else the one that `gateway token` made; and the named ones.
-fn book(access: &Access, kept: &dyn TokenStore) -> std::io::Result<TokenBook> {
+/// The configuration's token, else the one that `gateway token` made; and the named ones. Whoever keeps secrets out of texts
+/// hears of it before anybody can show it.
+fn book(access: &Access, kept: &dyn TokenStore, hooks: &dyn ServerHooks) -> std::io::Result<TokenBook> {
     let main = match &access.token {
         Some(token) => Some(token.clone()),
         None => kept.main()?,
     };
+    main.iter().for_each(|token| hooks.hide(token));
     Ok(TokenBook::new(main.as_ref(), kept.load()?))
 }
 
@@ -78,7 +80,7 @@ impl ServerState {
         tokens_kept: Box<dyn TokenStore>,
         access: Access,
     ) -> std::io::Result<Self> {
-        let book = book(&access, &*tokens_kept)?;
+        let book = book(&access, &*tokens_kept, &*hooks)?;
         let kept = tokens_kept.load_cookies().unwrap_or_else(|error| {
             hooks.note(&format!("all browsers have to log in again: {error}"));
             Vec::new()
@@ -156,7 +158,7 @@ impl ServerState {
 
     /// From now on this holds. Sockets and browser sessions whose token is gone end.
     pub(crate) fn set_access(&self, access: Access) -> std::io::Result<()> {
-        let book = Arc::new(book(&access, &*self.tokens_kept)?);
+        let book = Arc::new(book(&access, &*self.tokens_kept, &*self.hooks)?);
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
         self.set_tokens(book);
         Ok(())
@@ -164,7 +166,7 @@ impl ServerState {
 
     /// Looks whether tokens came or went.
     pub(crate) fn look_at_tokens(&self) -> std::io::Result<()> {
-        let book = book(&self.access(), &*self.tokens_kept)?;
+        let book = book(&self.access(), &*self.tokens_kept, &*self.hooks)?;
         if *self.tokens() != book {
             self.set_tokens(Arc::new(book));
         }
@@ -185,11 +187,31 @@ impl ServerState {
         if held(&self.cookies).keep(token_holds) {
             self.keep_cookies();
         }
-        let now_ms = self.now_ms();
-        self.sockets.keep(|basis| match basis {
-            Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
-            basis => token_holds(basis),
-        });
+        self.end_without_basis();
+    }
+
+    /// Whether what somebody was known by still counts.
+    fn holds(&self, basis: Basis) -> bool {
+        match basis {
+            Basis::Token(digest) => self.tokens().holds(&digest),
+            Basis::Cookie(digest) => held(&self.cookies).holds(&digest, self.now_ms()),
+            Basis::Place => true,
+        }
+    }
+
+    /// Ends sockets whose token or cookie is gone.
+    fn end_without_basis(&self) {
+        self.sockets.keep(|basis| self.holds(basis));
+    }
+
+    /// One more socket. Who was admitted can put off the end of the handshake for as long as they like, and what they showed may
+    /// be gone by then: who is listed after everybody was looked through has to be looked at.
+    pub(crate) fn add_socket(&self, basis: Basis, end: SocketEnd, facts: SocketFacts) -> SocketEntry {
+        let entry = self.sockets.add(basis, end, facts, self.now_ms());
+        if !self.holds(basis) {
+            self.end_without_basis();
+        }
+        entry
     }
 
     // ---- who it is ----------------------------------------------------------------------------------------------
@@ -322,5 +344,93 @@ impl ServerState {
         if let Err(error) = self.tokens_kept.save_cookies(&kept) {
             self.hooks.note(&format!("browsers have to log in again after a restart: {error}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dialect_gateway::Scopes;
+    use dialect_gateway::services::access::CredentialKind;
+    use vocab::Later;
+
+    use super::*;
+    use crate::entrance::PeerAddress;
+    use crate::options::HealthReport;
+    use crate::sse;
+    use crate::tokens::{TokenFile, add_token, digest, make_main_token, revoke_token};
+
+    /// Remembers what is to stand in no text.
+    #[derive(Default)]
+    struct Hidden(Mutex<Vec<String>>);
+
+    impl ServerHooks for Hidden {
+        fn health(&self) -> Later<'static, HealthReport> {
+            Box::pin(async { HealthReport { serves: true, json: "{}".to_owned() } })
+        }
+        fn schema(&self) -> Arc<str> {
+            "{}".into()
+        }
+        fn metrics(&self) -> String {
+            String::new()
+        }
+        fn hide(&self, token: &Secret) {
+            held(&self.0).push(token.expose().to_owned());
+        }
+        fn note(&self, _: &str) {}
+    }
+
+    fn state(home: &std::path::Path, access: Access) -> (Arc<Hidden>, ServerState) {
+        let hooks = Arc::<Hidden>::default();
+        let kept = Box::new(TokenFile::new(home));
+        let state = ServerState::new(hooks.clone(), Vec::new(), kept, access).unwrap();
+        (hooks, state)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_admitted_by_a_token_that_is_gone_meanwhile_does_not_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let store = TokenFile::new(home.path());
+        let [gone, good] = ["gone", "good"].map(|name| add_token(&store, name, Scopes::ALL).unwrap());
+        let (_, state) = state(home.path(), Access::default());
+        let known = |token: &Secret| state.holder(&Credential::Token(token.clone())).unwrap();
+        let (late, stays) = (known(&gone), known(&good));
+        assert!(revoke_token(&store, "gone").unwrap());
+        state.look_at_tokens().unwrap();
+        // Only now they let us finish the handshake.
+        let peer = PeerAddress::Tcp("127.0.0.1:1".parse().unwrap());
+        let facts = || SocketFacts {
+            connection: "c".into(),
+            name: "".into(),
+            scopes: Scopes::ALL,
+            credential: CredentialKind::Token,
+            came: Arc::new(CameFrom::new(peer, None, "/")),
+        };
+        let (_, _late_sink, mut late_body, late_end) = sse::pipe(Vec::new());
+        let (_, _good_sink, mut good_body, good_end) = sse::pipe(Vec::new());
+        let _rows = [
+            state.add_socket(late.basis, late_end.into(), facts()),
+            state.add_socket(stays.basis, good_end.into(), facts()),
+        ];
+        let has_ended = async |body: &mut sse::SseBody| {
+            let ends = tokio::time::timeout(Duration::from_millis(1), body.first());
+            matches!(ends.await, Ok(None))
+        };
+        assert!(has_ended(&mut late_body).await && !has_ended(&mut good_body).await);
+    }
+
+    #[test]
+    fn a_token_is_hidden_from_the_moment_on_in_which_it_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let (hooks, state) = state(home.path(), Access::default());
+        let hides = |token: &str| held(&hooks.0).iter().any(|it| it == token);
+        let made = make_main_token(home.path()).unwrap();
+        assert!(state.token_holder(&made).is_some() && hides(made.expose()), "made while we run");
+        let newer = make_main_token(home.path()).unwrap();
+        state.look_at_tokens().unwrap();
+        assert!(state.tokens().holds(&digest(newer.expose())) && hides(newer.expose()), "replaced");
+        state.set_access(Access { token: Secret::new("of-the-configuration"), ..Access::default() }).unwrap();
+        assert!(hides("of-the-configuration"), "read again");
     }
 }

@@ -142,6 +142,19 @@ fn wrong_values_name_file_line_and_what_is_wanted() {
 }
 
 #[test]
+fn what_stands_twice_is_said() {
+    for (name, text) in [
+        ("user/config.yaml", "server:\n  token: one\nmodel: a\nserver:\n  token: two\n"),
+        ("user/config.json", "{\"server\":\n{\"token\": \"one\",\n\n\n\"token\": \"two\"}}"),
+    ] {
+        let config = place(&[(name, text)]).load(None).unwrap();
+        let expected = format!("/{name}:5: `server.token` stands there a second time; this one counts");
+        assert!(config.warnings.iter().any(|it| it.contains(&expected)), "{:?}", config.warnings);
+        assert_eq!(config.server().unwrap().token.unwrap().expose(), "two");
+    }
+}
+
+#[test]
 fn models_can_be_described() {
     let text =
         "[[models]]\nslug = 'big'\ncontextWindow = 200000\nmax_output = 8000\nprices = { input = 1, output = 2.5 }\n";

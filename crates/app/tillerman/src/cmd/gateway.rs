@@ -19,7 +19,7 @@ use gateway::{DaemonSignals, GatewayCounts, GatewayServer, ServerHandle, ServerO
 use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
-use crate::args::GatewayArgs;
+use crate::args::{Basics, GatewayArgs};
 use crate::compose::{self, ManySessions};
 use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
@@ -52,20 +52,16 @@ fn place(data: &Path) -> PathBuf {
 }
 
 async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
-    if args.basics.resume.is_some() || args.basics.no_session {
-        return Err(Fault::new(
-            FaultKind::Invalid,
-            "a gateway holds all sessions: --resume and --no-session mean nothing here",
-        ));
-    }
+    refused(&args.basics)?;
     let listeners = daemon::keep_log(args.log_format, args.log);
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     listeners.hide(setup.models.keyring.clone());
-    if let Some(warning) = config.warnings.first().filter(|_| args.strict) {
+    let server = config.server()?;
+    let warnings: Vec<String> = config.warnings.iter().cloned().chain(daemon::doubts(&config, &server)).collect();
+    if let Some(warning) = warnings.first().filter(|_| args.strict) {
         return Err(Fault::new(FaultKind::Invalid, warning.clone()).hint("without --strict it would only be said"));
     }
-    config.warnings.iter().for_each(|warning| host::note(warning));
-    let server = config.server()?;
+    warnings.iter().for_each(|warning| host::note(warning));
     let place = place(&home.data);
     daemon::settle(&mut setup.settings, &server);
     setup.briefing.skills = true;
@@ -84,6 +80,20 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     listeners.reach(hooks.service.clone());
     let parts = DoorParts::new(&wired, &hooks, &home, asked);
     serve(options, hooks, parts, extension_host).await
+}
+
+/// Flags of other commands that could not hold here are not passed over.
+fn refused(basics: &Basics) -> Result<(), Fault> {
+    let refused = [
+        (basics.resume.is_some(), "--resume means nothing here: a gateway holds all sessions"),
+        (basics.no_session, "--no-session: a gateway keeps its sessions"),
+        (basics.on_restart.is_some(), "--on-restart: what a gateway holds goes on after a restart"),
+        (basics.log_frames.is_some(), "--log-frames is for one conversation: a gateway has many"),
+    ];
+    match refused.iter().find(|(asked, _)| *asked) {
+        Some((_, why)) => Err(Fault::new(FaultKind::Invalid, *why)),
+        None => Ok(()),
+    }
 }
 
 /// What clients show: the configuration's word, else what `gateway token` has made.

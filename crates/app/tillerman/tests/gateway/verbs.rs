@@ -120,3 +120,50 @@ async fn a_reload_by_signal_says_what_it_cannot_take_over() {
     assert!(said.contains("server.port") && said.contains("max_tokens"), "{said}");
     assert_eq!(port_shown(&gateway).await, port, "still the one that holds");
 }
+
+#[test]
+fn a_flag_that_cannot_hold_is_refused_and_not_passed_over() {
+    let place = Place::new();
+    for (flag, value) in [("--on-restart", "close"), ("--log-frames", "frames.jsonl"), ("--resume", "latest")] {
+        let (code, printed, why) = asked(&place, &["--port", "0", flag, value]);
+        assert_eq!((code, printed.as_str()), (Some(2), ""), "{flag}: {why}");
+        assert!(why.contains(flag), "{flag}: {why}");
+    }
+}
+
+#[test]
+fn a_page_or_a_name_that_can_never_match_is_said() {
+    let place = Place::new();
+    let file = place.home.path().join("names.yaml");
+    let file_name = file.display().to_string();
+    let start = ["--port", "0", "--strict", "--config", &file_name];
+    for (setting, word) in
+        [("allowed_origins", "*"), ("allowed_origins", "app.example"), ("hostnames", "box.example:443")]
+    {
+        std::fs::write(&file, format!("server:\n  {setting}: [\"{word}\"]\n")).unwrap();
+        let (code, printed, why) = asked(&place, &start);
+        assert_eq!((code, printed.as_str()), (Some(2), ""), "{word}: {why}");
+        let names_it = why.contains(&format!("server.{setting}")) && why.contains(&format!("`{word}`"));
+        assert!(names_it && why.contains("names.yaml") && why.contains("such as"), "{word}: {why}");
+    }
+    std::fs::write(&file, "server:\n  queue: {overrides: {sessions: {\"tg:1\": {cap: 5000}}}}\n").unwrap();
+    let (code, _, why) = asked(&place, &start);
+    assert!(
+        code == Some(2)
+            && why.ends_with(
+                "names.yaml:2: `server.queue.overrides.sessions.tg:1.cap` wants a whole number from 1 to 1000, has 5000"
+            ),
+        "{why}"
+    );
+}
+
+#[test]
+fn who_asks_in_json_is_answered_in_json_and_a_port_that_is_taken_has_a_way_out() {
+    let place = Place::new();
+    let said = (Some(3), r#"{"status":"stopped"}"#.to_owned(), String::new());
+    assert_eq!(asked(&place, &["status", "--json"]), said);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (code, _, why) = asked(&place, &["--port", &port]);
+    assert!(code == Some(2) && why.contains(&port) && why.contains("--port 0"), "{why}");
+}

@@ -42,7 +42,7 @@ pub(super) async fn events(
     let (basis, credential) = (known.basis, known.credential());
     let caller = visit.caller(Some(known), headers);
     let (stream, sink, mut body, end) = sse::pipe(request.into_bytes());
-    let entry = visit.state.sockets.add(basis, end.into(), caller.facts(credential), visit.state.now_ms());
+    let entry = visit.state.add_socket(basis, end.into(), caller.facts(credential));
     let serving = entrance.serve(caller, (Box::new(stream), Box::new(sink)), visit.state.ending.clone());
     let connection = visit.connection.clone();
     tokio::spawn(async move {

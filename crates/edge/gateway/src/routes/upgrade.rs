@@ -168,7 +168,7 @@ fn open<S: Wire>(
     let options = SocketOptions { binary: rules.binary, on_close: rules.on_close, pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
-    let entry = state.sockets.add(basis, kick.into(), caller.facts(credential), state.now_ms());
+    let entry = state.add_socket(basis, kick.into(), caller.facts(credential));
     caller.login.socket = Some(Arc::new(entry));
     let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
     if rules.streams.is_none() {

@@ -31,6 +31,12 @@ async fn g2_no_page_of_another_origin_gets_in() {
         }
     }
     assert_eq!(mixes, 24);
+    // Two of them are none, whichever comes first.
+    for (one, other) in
+        [("http://evil.example", &*format!("http://{address}")), (&*format!("http://{address}"), "http://evil.example")]
+    {
+        assert_eq!(refused(address, "/", &[("Origin", one), ("Origin", other)]).await, 400, "{one} {other}");
+    }
     for origin in [format!("http://{address}"), "https://app.example".to_owned()] {
         dial(address, "/", &[("Origin", &origin)]).await.expect("an origin that may");
     }
@@ -85,6 +91,18 @@ async fn g3_guessing_is_slow_whatever_is_guessed() {
     let origin = format!("http://{}", playing.address);
     let other = [("Authorization", good.as_str()), ("Origin", origin.as_str())];
     dial(playing.address, "/", &other).await.expect("another origin has its own count");
+}
+
+/// Another user of this machine guesses: its owner goes on working.
+#[tokio::test]
+async fn g3_guesses_keep_nobody_out_who_needs_no_token() {
+    let playing = start(Access::default()).await;
+    for _ in 0..20 {
+        assert_eq!(get(&playing, "/health", "Authorization: Bearer wrong\r\n").await.0, 401);
+    }
+    assert_eq!(get(&playing, "/health", "Authorization: Bearer wrong\r\n").await.0, 429);
+    assert_eq!(get(&playing, "/health", "").await.0, 200);
+    dial(playing.address, "/serve", &[]).await.expect("a socket");
 }
 
 /// A browser sends its cookies to every port of a host, and open tabs come back with old ones.

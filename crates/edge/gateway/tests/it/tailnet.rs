@@ -1,7 +1,11 @@
 //! People of the tailnet: believed where the local daemon says the same. The daemon's program is found by PATH, so that this
 //! test runs in a process of its own where the path is another.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use gateway::{Access, TailscaleOptions};
+use process::{CaptureLimits, Program};
 
 use crate::server::{TOKEN, dial, refused, start, token_access};
 
@@ -43,10 +47,36 @@ async fn inside() {
     assert_eq!(refused(address, "/serve", &unknown).await, 401, "an address that the daemon does not know");
     let wrong = [ann[0], ann[1], ("Authorization", "Bearer wrong")];
     assert_eq!(refused(address, "/serve", &wrong).await, 401, "a wrong token next to it is wrong");
+    for (who, answer) in forged(address).await {
+        assert!(answer.starts_with("HTTP/1.1 401"), "{who}: {answer}");
+    }
     let trusting = TailscaleOptions { trust_header: true, ..tailscale };
     let trusted = start(Access { tailscale: trusting, ..token_access() }).await;
     assert_eq!(refused(trusted.address, "/serve", &eve).await, 101);
     let off = start(token_access()).await;
     assert_eq!(refused(off.address, "/serve", &ann).await, 401);
     let _ = TOKEN;
+}
+
+/// What others on this machine are answered who name a good pair of login and address: a command of ours, and another user's
+/// process where we may start one.
+async fn forged(address: SocketAddr) -> Vec<(&'static str, String)> {
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET /health HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\
+         Tailscale-User-Login: ann@x\\r\\nX-Forwarded-For: 100.64.0.9\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3",
+        port = address.port()
+    );
+    let mut answers = Vec::new();
+    let argv = ["bash", "-c", &script].map(Into::into).to_vec();
+    let program = Program { argv, cwd: "/".into(), env: std::env::vars_os().collect(), joined: false };
+    let limits = CaptureLimits { output_bytes_max: 4096, errors_bytes_max: 4096, time_max: Duration::from_secs(20) };
+    let answer = process::capture(&program, limits).await.expect("an answer");
+    answers.push(("a command of ours", String::from_utf8_lossy(&answer.output).into_owned()));
+    // Started by hand: it is none of ours then, and another user's alone.
+    let other = ["--reuid=65534", "--clear-groups", "bash", "-c", &script];
+    let other = tokio::process::Command::new("setpriv").args(other).output().await.expect("setpriv");
+    if other.status.success() {
+        answers.push(("another user", String::from_utf8_lossy(&other.stdout).into_owned()));
+    }
+    answers
 }

@@ -6,7 +6,7 @@ use gateway::{CheckpointRules, ServiceSettings};
 use serde_json::{Value, json};
 use vocab::{Fault, FaultKind};
 
-use crate::play::{Play, paused, settings};
+use crate::play::{KEY, Play, paused, settings};
 
 /// Of a window of 128,000 tokens nine tenths.
 const FULL: &str = "say hello usage 115000 200";
@@ -49,6 +49,19 @@ fn it_is_saved_before_it_is_said_and_can_be_read() {
         let all = play.result(at, "memory.list", json!({})).await;
         assert_eq!((all["entries"].as_array().unwrap().len(), all["entries"][0].get("text")), (1, None));
         assert_eq!(play.error(at, "memory.get", json!({"sessionId": "ws:none"})).await.0, 1);
+    });
+}
+
+#[test]
+fn no_key_that_we_know_goes_with_it() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", &format!("hello, my key is {KEY}")).await;
+        full(&mut play, at, "ws:a").await;
+        let kept = play.result(at, "memory.get", json!({"sessionId": "ws:a"})).await;
+        let text = kept["entry"]["text"].as_str().unwrap();
+        assert!(text.contains("## Goal\n\nhello, my key is ***\n") && !text.contains(KEY), "{text}");
     });
 }
 

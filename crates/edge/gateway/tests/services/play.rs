@@ -84,6 +84,15 @@ pub(crate) fn settings() -> ServiceSettings {
     }
 }
 
+/// A key that the process knows.
+pub(crate) const KEY: &str = "sk-known-to-the-process";
+
+fn keyring() -> vocab::Keyring {
+    let keyring = vocab::Keyring::default();
+    keyring.learn(KEY);
+    keyring
+}
+
 /// Only one token is known.
 pub(crate) fn one_token() -> gateway::LoginPort {
     Arc::new(|token| match token.expose() {
@@ -106,7 +115,7 @@ fn service(
         clock: clock.clone(),
         config: config.clone(),
         key: StoreKey::new([7; 32]),
-        keyring: vocab::Keyring::default(),
+        keyring: keyring(),
         prices: Arc::new(move |_| prices),
     };
     GatewayService::new(parts, settings(), counts)

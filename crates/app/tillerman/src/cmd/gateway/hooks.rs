@@ -10,7 +10,7 @@ use gateway::{
     EXPORT_PATH, ExportRoute, GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad,
     ServiceParts, StoreKey, WebRoute,
 };
-use vocab::{Fault, FaultKind, Later, SessionId, Settings};
+use vocab::{Fault, FaultKind, Later, Secret, SessionId, Settings};
 
 use crate::compose::Wired;
 
@@ -119,6 +119,9 @@ impl ServerHooks for DaemonHooks {
     }
     fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
         (path == EXPORT_PATH).then(|| self.export.clone() as Arc<dyn WebRoute>)
+    }
+    fn hide(&self, token: &Secret) {
+        self.wired.keyring.learn(token.expose());
     }
     fn note(&self, text: &str) {
         host::note(text);
