@@ -143,6 +143,11 @@ impl Registry {
         self.removing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Somebody deletes it.
+    pub(crate) fn is_removing(&self, id: &SessionId) -> bool {
+        self.lock_removing().contains_key(id)
+    }
+
     /// Nobody else opens or finds this session from now on. One who does the same is waited for.
     pub(crate) async fn remove(self: &Arc<Self>, id: &SessionId) -> Removing {
         loop {

@@ -33,7 +33,7 @@ impl Session {
 
     /// The session is to end: what has not begun yet does not begin any more.
     pub(super) fn give_up_what_waits(&mut self) {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        let fault = self.closed();
         self.refuse_jobs(&fault);
         match self.activity.is_compaction_next() {
             true => self.give_up_next_compaction(fault),
@@ -139,9 +139,17 @@ impl Session {
         }
     }
 
+    /// What whoever asks something of it is told while it ends.
+    pub(super) fn closed(&self) -> Fault {
+        match self.activity.is_removed {
+            true => Fault::new(FaultKind::UnknownSession, "the session is deleted"),
+            false => Fault::new(FaultKind::ShuttingDown, "the session is being closed"),
+        }
+    }
+
     /// No mail is taken any more.
     pub(super) fn close(&mut self) {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        let fault = self.closed();
         self.refuse_jobs(&fault);
         self.mailbox.close();
         self.log.peers.answer_all(&fault);
@@ -153,7 +161,7 @@ impl Session {
         while let Some(mail) = ready!(self.mailbox.poll_recv(context)) {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
-                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+                    let fault = self.closed();
                     self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
                 }
                 Mail::Say { outbox, event } => self.log.peers.tell_one(&outbox, event),

@@ -47,7 +47,7 @@ impl Session {
             | SessionVerb::Call { .. }
                 if self.activity.is_ending() =>
             {
-                Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
+                Err(self.closed())
             }
             // Accepted, refused or waiting: the queue's acts carry the reply.
             SessionVerb::Prompt { parts, delivery } => {
