@@ -171,6 +171,11 @@ impl Registry {
         Some((handle, permit))
     }
 
+    /// Somebody ends it, to delete it.
+    pub(crate) fn is_removing(&self, id: &SessionId) -> bool {
+        matches!(self.lock().get(id), Some(Slot::Removing(..)))
+    }
+
     /// The live session of this id, waited for as by [`Registry::claim`].
     pub(crate) async fn find(self: &Arc<Self>, id: &SessionId) -> Option<Handle> {
         match self.claim(id).await {

@@ -298,7 +298,10 @@ impl Router {
     }
 
     fn session_gone(&mut self, session: SessionId, tag: Tag) {
-        let fault = Fault::new(FaultKind::Internal, "the session ended unexpectedly").hint("open it again");
+        let fault = match self.shared.registry.is_removing(&session) {
+            true => Fault::new(FaultKind::UnknownSession, "the session is deleted"),
+            false => Fault::new(FaultKind::Internal, "the session ended unexpectedly").hint("open it again"),
+        };
         self.on.remove(&session);
         self.reply(Some(session), tag, Err(fault));
     }

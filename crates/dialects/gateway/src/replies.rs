@@ -121,7 +121,10 @@ impl Gateway {
         let at = session.as_ref().and_then(|session| self.view_at(session));
         let stop = self.ledger.stage(id).and_then(Awaits::stop);
         let Some((at, session)) = at.zip(session) else {
-            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::refusal(&fault, None));
+            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| match fault.kind {
+                FaultKind::UnknownSession => faults::cancelled("session_deleted"),
+                _ => faults::refusal(&fault, None),
+            });
             let refusal = self.incident_of(id, refusal, out);
             return self.fail(id, &refusal, out);
         };

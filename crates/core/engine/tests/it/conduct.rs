@@ -212,6 +212,37 @@ async fn one_delete_ends_one_life_of_a_session_however_many_wait_to_open_it() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_asks_something_of_a_session_that_is_being_deleted_is_told_that() {
+    let player = Player::new([vec![text("w"), Step::Wait(1_000_000)]]);
+    let lazy = crate::registry::Lazy::new(Arc::new(store::MemoryStore::new()));
+    let stage = stage_with(&player, |options| options.store = lazy.clone());
+    let mut actor = stage.open().await;
+    actor.prompt("first").await;
+    text_of(&mut actor, "w").await;
+    // It takes its time to end.
+    lazy.wait_ms.store(50, std::sync::atomic::Ordering::Relaxed);
+    let mut other = stage.actor();
+    let delete = DirectoryVerb::Delete { session: "s1".into(), open_too: true };
+    let deleted = other.send(Verb::Directory(delete)).await;
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        asked.push(actor.send(Verb::Session(SessionVerb::Inspect)).await);
+        asked.push(actor.deliver("again", Delivery::Enqueue).await);
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(other.reply(deleted).await.unwrap(), Reply::Done);
+    let mut refused = 0;
+    for tag in asked {
+        if let Err(fault) = actor.reply(tag).await {
+            // What is asked of one that has ended finds nobody who could say why.
+            assert!(matches!(fault.kind, FaultKind::UnknownSession | FaultKind::Internal), "{fault:?}");
+            refused += usize::from(fault.kind == FaultKind::UnknownSession);
+        }
+    }
+    assert!(refused > 0);
+}
+
 /// Of what was told, how the item, the turn and the session ended.
 fn order_of(actor: &Actor) -> Vec<String> {
     let shown = actor.told.iter().filter_map(|told| match &told.event {

@@ -195,3 +195,15 @@ fn what_could_not_be_opened_is_found_in_the_log() {
     assert_eq!(talk.frames(), ["1 error 5", "1 ! 5 internal"]);
     assert!(talk.out.notes.iter().any(|note| note.contains("broken")), "{:?}", talk.out.notes);
 }
+
+#[test]
+fn a_message_for_a_session_that_is_deleted_just_then_says_so() {
+    use vocab::{Fault, FaultKind};
+    let mut talk = Talk::on(None);
+    talk.send(1, json!({})).reply(Err(Fault::new(FaultKind::UnknownSession, "the session is deleted")));
+    talk.ask(2, "agent.cancel", json!({"sessionId": "s"}));
+    talk.reply(Err(Fault::new(FaultKind::UnknownSession, "the session is deleted")));
+    talk.reply(Err(Fault::new(FaultKind::UnknownSession, "the session is deleted")));
+    let want = ["1 error 4", "1 ! 4 session_deleted", r#"2 = {"active":false,"cancelled":false,"queued":0}"#];
+    assert_eq!(talk.frames(), want);
+}

@@ -430,6 +430,10 @@ fn kept_up(
 
 /// A failure of ours: what it was stands in the log, under the number that the client is told.
 fn refused(fault: Fault) -> GatewayRefusal {
+    // It was there a moment ago.
+    if fault.kind == vocab::FaultKind::UnknownSession {
+        return GatewayRefusal::new(dialect_gateway::Code::SessionNotFound, "the session is deleted");
+    }
     incident("store", &fault.message)
 }
 
