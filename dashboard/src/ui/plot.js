@@ -3,15 +3,14 @@
 import { h } from "../lib/dom.js";
 import { clock, moment } from "../lib/format.js";
 import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
-import { Frame, MARGIN, UNHEARD, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
+import { Frame, MARGIN, NAME_PX, UNHEARD, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
 import { kept } from "./plain.js";
 import { div } from "./tags.js";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 const COLOURS = 6;
-// How far from a point of a line one may point, and how wide a name on the axis is, in px.
+// How far from a point of a line one may point, in px.
 const REACH_PX = 18;
-const NAME_PX = 58;
 const BAR_PX_MAX = 56;
 
 function swatchLine(at, dashed) {

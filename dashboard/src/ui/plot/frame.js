@@ -14,6 +14,8 @@ export const UNHEARD = { "aria-hidden": "true" };
 // Plots whose state is remembered.
 const PLOTS_MAX = 60;
 const NARROW_PX = 480;
+// How wide a name on the axis is.
+export const NAME_PX = 58;
 export const MARGIN = { left: 52, right: 28, top: 14, bottom: 26 };
 
 // By the id of the plot: { width, at (which point has the keyboard), shown (which one is told), isOpen (the table), memo }
@@ -64,7 +66,7 @@ export function valueAxis(ticks, place, unit, size) {
 
 // `names`: [{ x, text }]
 export function nameAxis(names, size) {
-  return h("g", { class: "plot-axis", ...UNHEARD }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
+  return h("g", { class: "plot-axis", ...UNHEARD }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": name.x > size.width - NAME_PX / 2 ? "end" : "middle" }, name.text)));
 }
 
 // Limits as lines with their names; one that is above the plot is named at its upper edge.
