@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
-use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
+use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
 
 use super::audit::AuditStatements;
 use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
+use super::row_writer::RowWriter;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::sync::SyncWish;
 use super::usage::UsageStatements;
@@ -105,7 +106,7 @@ pub(super) struct AppendStatements<'c> {
     connection: &'c Connection,
     begin: Statement<'c>,
     commit: Statement<'c>,
-    insert_entry: Statement<'c>,
+    rows: RowWriter<'c>,
     insert_session: Statement<'c>,
     /// By what changes besides the totals; see [`Touched`].
     update_session: [Statement<'c>; 3],
@@ -124,7 +125,7 @@ impl<'c> AppendStatements<'c> {
             connection,
             begin: connection.prepare("BEGIN IMMEDIATE")?,
             commit: connection.prepare("COMMIT")?,
-            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?,
+            rows: RowWriter::prepare(connection)?,
             insert_session: connection.prepare(&format!(
                 "INSERT INTO sessions (epoch, owned_by, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
@@ -152,29 +153,31 @@ impl<'c> AppendStatements<'c> {
         })
     }
 
+    /// Writes the entries of one append, and with each what the audit and the sums of its day say of it.
     fn insert(
         &mut self,
         session: &SessionId,
         key: i64,
-        entry: &Entry,
+        entries: &[Arc<Entry>],
         task: Option<&TaskOf<'_>>,
     ) -> rusqlite::Result<()> {
-        self.payload.clear();
-        let mut apart = Vec::new();
-        let kind = records::to_record_apart(&entry.body, &mut self.payload, &mut apart);
-        if !apart.is_empty() {
-            contents::keep(self.connection, key, &apart)?;
+        self.rows.begin();
+        for entry in entries {
+            self.payload.clear();
+            let mut apart = Vec::new();
+            let kind = records::to_record_apart(&entry.body, &mut self.payload, &mut apart);
+            if !apart.is_empty() {
+                contents::keep(self.connection, key, &apart)?;
+            }
+            let (payload, by) = (self.payload.as_slice(), entry.by.as_ref().map(|by| by.as_str().as_bytes()));
+            let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), payload, by);
+            self.rows.add(key, entry, kind, payload, crc)?;
+            if let Some(record) = AuditRecord::of(session, entry, kind, payload, task) {
+                self.audit.write(&record)?;
+            }
+            self.usage.add(session, entry)?;
         }
-        let by = entry.by.as_ref().map(Principal::as_str);
-        let by_bytes = by.map(str::as_bytes);
-        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
-        let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
-        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
-        if let Some(record) = AuditRecord::of(session, entry, kind, &self.payload, task) {
-            self.audit.write(&record)?;
-        }
-        self.usage.add(session, entry)?;
-        Ok(())
+        self.rows.end()
     }
 
     /// Writes the new totals and what is open now; false when the row is not as `lease` and `last_seq` say.
@@ -239,6 +242,7 @@ impl Writer {
     pub(super) fn write(&mut self, statements: &mut AppendStatements<'_>, mut batch: Vec<Append>) -> Trust {
         let result = self.transact(statements, &mut batch);
         statements.payload.shrink_to(BUFFER_BYTES_KEPT);
+        statements.rows.shrink();
         let error = match result {
             Ok((number, answers)) => {
                 self.answer_all(number, batch, answers);
@@ -424,9 +428,7 @@ impl Writer {
             }
         };
         let task = TaskOf::find(said, &totals, entries);
-        for entry in entries {
-            statements.insert(&lease.session, key, entry, task.as_ref())?;
-        }
+        statements.insert(&lease.session, key, entries, task.as_ref())?;
         if entries.iter().any(|entry| window::is_moved_by(entry)) {
             window::keep(statements.connection, key)?;
         }
@@ -460,9 +462,7 @@ fn mend(
             .hint("entries that had been written are gone from the disk; open the session again")
             .into());
     }
-    statements
-        .connection
-        .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    log::cut_behind(statements.connection, key, last_seq, None)?;
     statements.audit.write(&AuditRecord::cut(id, last_seq, now_ms()))?;
     log::count_open(statements.connection, key)?;
     if statements.update(key, epoch, found.summary.last_seq, &NewTotals { is_moved: true, ..*new })? {

@@ -1,6 +1,7 @@
 //! The audit's table: one line for each thing that somebody did, written with the entry that says it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rusqlite::types::Value;
@@ -9,7 +10,7 @@ use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Deed};
 
 use super::leases::now_ms;
 use super::rows::{from_int, to_int};
-use super::{Attempt, immediate};
+use super::{Attempt, immediate, log};
 use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained};
 
 /// The statements that write it.
@@ -129,27 +130,11 @@ impl StoodFor {
     }
 
     fn changed_entry(&self, connection: &Connection) -> Attempt<Option<AuditVerdict>> {
-        let mut find = connection.prepare(
-            "SELECT at_ms, by, payload, kind, parent FROM entries JOIN sessions ON session = key
-             WHERE id = ?1 AND seq = ?2",
-        )?;
+        let mut find = connection.prepare("SELECT key FROM sessions WHERE id = ?1")?;
         for (session, entries) in &self.0 {
+            let Some(key) = find.query_row([&**session], |row| row.get(0)).optional()? else { continue };
             for (seq, (line, kept)) in entries {
-                let found = find
-                    .query_row(params![&**session, to_int(*seq)], |row| {
-                        let stored = StoredRow {
-                            session,
-                            seq: *seq,
-                            parent: from_int(row.get(4).unwrap_or_default()),
-                            at_ms: row.get::<_, i64>(0).unwrap_or_default(),
-                            kind: row.get_ref(3)?.as_str().unwrap_or_default(),
-                            by: row.get_ref(1)?.as_str().unwrap_or_default(),
-                            payload: row.get_ref(2)?.as_bytes().unwrap_or_default(),
-                        };
-                        Ok(stored.is_of(kept))
-                    })
-                    .optional()?;
-                if found == Some(false) {
+                if is_kept(connection, session, key, *seq, kept)? == Some(false) {
                     let why = format!("entry {seq}, which it stands for, is not what was written");
                     return Ok(Some(AuditVerdict::Broken { line: *line, why }));
                 }
@@ -166,25 +151,38 @@ impl StoodFor {
     }
 }
 
+/// Whether an entry is as it was when a line got this sum; `None`: it is not there.
+fn is_kept(connection: &Connection, session: &str, key: i64, seq: u64, kept: &str) -> Attempt<Option<bool>> {
+    let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let mut found = None;
+    log::each_record(connection, key, seq..seq.saturating_add(1), None, |record| {
+        let stored = StoredRow {
+            session,
+            seq,
+            parent: from_int(record.parent.unwrap_or_default()),
+            at_ms: record.at_ms.unwrap_or_default(),
+            kind: &text(record.kind),
+            by: &text(record.by),
+            payload: record.payload.unwrap_or_default(),
+        };
+        found = Some(stored.is_of(kept));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
+}
+
 /// A log has no gaps: all that it has passed is there. The first entry that is not.
 fn missing_entry(connection: &Connection, session: &str) -> Attempt<Option<u64>> {
-    let mut log = connection.prepare(
-        "SELECT key, last_seq, (SELECT count(*) FROM entries WHERE session = key AND seq BETWEEN 1 AND last_seq)
-         FROM sessions WHERE id = ?1",
-    )?;
-    let log = log.query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
-    let Some((key, last, entries)) = log.optional()? else { return Ok(None) };
-    if entries == last {
-        return Ok(None);
-    }
-    let mut seqs = connection.prepare("SELECT seq FROM entries WHERE session = ?1 AND seq >= 1 ORDER BY seq")?;
-    let mut rows = seqs.query([key])?;
+    let mut log = connection.prepare("SELECT key, last_seq FROM sessions WHERE id = ?1")?;
+    let log = log.query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    let Some((key, last)) = log.optional()? else { return Ok(None) };
     let mut expected = 1;
-    while let Some(row) = rows.next()? {
-        if row.get::<_, i64>(0)? != expected {
-            break;
+    log::each_record(connection, key, 1..u64::MAX, None, |record| {
+        if record.seq != expected {
+            return Ok(ControlFlow::Break(()));
         }
         expected += 1;
-    }
-    Ok(Some(from_int(expected)))
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((expected <= from_int(last)).then_some(expected))
 }

@@ -139,7 +139,30 @@ const MIGRATIONS: &[&str] = &[
     SHELF,
     // 12: what a session has cost is known without the days that it was used on.
     "CREATE INDEX used_by_session ON used (session);",
+    // 13
+    RECORDS,
 ];
+
+/// The log in the order in which it was written, several records to a row ([`super::packed`]): what many sessions append lies side
+/// by side, and a commit writes a few pages instead of one for each of them. Those that are there keep a row each. A process of
+/// an older version that has the database open finds no table where it looks for one, and says so.
+const RECORDS: &str = "CREATE TABLE records (
+        number INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        parent INTEGER NOT NULL,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        by TEXT,
+        more BLOB
+    );
+    INSERT INTO records (session, seq, parent, at_ms, kind, payload, crc, by)
+        SELECT session, seq, parent, at_ms, kind, payload, crc, by FROM entries ORDER BY session, seq;
+    DROP TABLE entries;
+    CREATE UNIQUE INDEX records_by_session ON records (session, seq);
+    ALTER TABLE damaged ADD COLUMN more;";
 
 /// Small things with a name; what people said, by day; when the last message of a session was, and what it wants to be
 /// otherwise than usual (`records::Wishes`).

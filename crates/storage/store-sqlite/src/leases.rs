@@ -210,7 +210,7 @@ impl Writer {
             }
             let mut is_gone = false;
             for (it, key) in &keys {
-                connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
+                connection.execute("DELETE FROM records WHERE session = ?1", [key])?;
                 window::forget(connection, *key)?;
                 contents::forget(connection, *key)?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;

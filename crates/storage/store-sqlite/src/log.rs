@@ -12,23 +12,20 @@
 //! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
 //! damage, is never cut, and reading it is a fault that names the kind.
 
-use std::ops::Range;
+mod cut;
+
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId, Summary};
+use rusqlite::{Connection, params};
+use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId};
 
-use super::audit::AuditStatements;
-use super::leases::now_ms;
-use super::rows::{self, SessionRow, from_int, to_int};
+use super::packed::{COLUMNS, RowRecords, StoredRecord};
+use super::rows::{from_int, to_int};
 use super::{Attempt, contents};
-use store::audit::AuditRecord;
 use store::records::{self, Unreadable};
-use store::summary;
 
-pub(crate) const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by";
-pub(crate) const COLUMNS_COUNT: usize = 7;
+pub(crate) use cut::{count_open, cut, cut_behind, damaged_end, store_totals};
 
 /// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, and whoever else
 /// wants to read waiting, so a long log is read in many short ones; each takes a millisecond or two.
@@ -109,23 +106,22 @@ impl LogCursor {
         if self.is_end || self.judged.len() >= self.limit {
             return Ok(false);
         }
-        let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
-        let mut statement = connection.prepare(&sql)?;
         let wanted = SLICE_ROWS.min(self.limit - self.judged.len());
-        let mut rows = statement.query(params![self.key, to_int(self.reached()), to_int(wanted as u64)])?;
-        let mut found = 0;
-        while let Some(row) = rows.next()? {
-            found += 1;
-            let it = judge(row, self.wants, Some((connection, self.key)))?;
+        let behind = self.reached().saturating_add(1);
+        let key = self.key;
+        let found = each_record(connection, key, behind..u64::MAX, Some(wanted), |record| {
+            let it = judge(&record, self.wants, Some((connection, key)))?;
             let next = self.reached() + 1;
             if it.seq() > next {
                 self.judged.push(Judged::Damaged(Box::new(Damaged::missing(next, it.seq() - 1))));
             }
             if self.judged.len() == self.limit {
-                return Ok(false);
+                return Ok(ControlFlow::Break(()));
             }
             self.judged.push(it);
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let Some(found) = found else { return Ok(false) };
         self.is_end = found < wanted;
         Ok(!self.is_end && self.judged.len() < self.limit)
     }
@@ -209,28 +205,19 @@ impl Damaged {
 }
 
 /// `with`: where contents of files are found, for those who want them.
-fn judge(row: &Row<'_>, wants: impl Fn(&[u8]) -> bool, with: Option<(&Connection, i64)>) -> Attempt<Judged> {
-    let seq = from_int(row.get(0)?);
-    // A damaged column may hold a value of any type; only the right types can have the right checksum.
-    let number = |at| -> rusqlite::Result<Option<i64>> {
-        Ok(match row.get_ref(at)? {
-            ValueRef::Integer(number) => Some(number),
-            _ => None,
-        })
-    };
-    let bytes = |at| -> rusqlite::Result<Option<&[u8]>> {
-        Ok(match row.get_ref(at)? {
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-            _ => None,
-        })
-    };
-    let parent = number(1)?.map_or(seq.saturating_sub(1), from_int);
-    let at_ms = number(2)?.unwrap_or(0);
+fn judge(
+    record: &StoredRecord<'_>,
+    wants: impl Fn(&[u8]) -> bool,
+    with: Option<(&Connection, i64)>,
+) -> Attempt<Judged> {
+    let StoredRecord { seq, by, .. } = *record;
+    let parent = record.parent.map_or(seq.saturating_sub(1), from_int);
+    let at_ms = record.at_ms.unwrap_or(0);
     let damaged = |why| Ok(Judged::Damaged(Box::new(Damaged { first: seq, seq, parent, at_ms, why })));
-    let (Some(kind), Some(payload), Some(crc)) = (bytes(3)?, bytes(4)?, number(5)?) else {
+    // Only the right types can have the right checksum.
+    let (Some(kind), Some(payload), Some(crc)) = (record.kind, record.payload, record.crc) else {
         return damaged("a column has the wrong type");
     };
-    let by = bytes(6)?;
     if i64::from(records::checksum(seq, parent, at_ms, kind, payload, by)) != crc {
         return damaged("its checksum is wrong");
     }
@@ -293,32 +280,97 @@ impl From<Judged> for LogRow {
     }
 }
 
-/// One record of [`COLUMNS`].
-pub(crate) fn read_row(row: &Row<'_>) -> Attempt<LogRow> {
-    Ok(judge(row, all, None)?.into())
+/// A record that nobody needs the contents of files for.
+pub(crate) fn read_record(record: &StoredRecord<'_>) -> Attempt<LogRow> {
+    Ok(judge(record, all, None)?.into())
+}
+
+/// The number of the row that has this entry, should it be there.
+fn row_of(connection: &Connection, key: i64, seq: u64) -> Attempt<u64> {
+    let sql = "SELECT max(seq) FROM records WHERE session = ?1 AND seq <= ?2";
+    let row = connection.prepare(sql)?.query_row(params![key, to_int(seq)], |row| row.get::<_, Option<i64>>(0))?;
+    Ok(row.map_or(seq, from_int))
+}
+
+/// Every record between these, of about `rows_max` rows: fewer only where there are no more. How many rows had some of them;
+/// `None` when it was broken off.
+pub(crate) fn each_record(
+    connection: &Connection,
+    key: i64,
+    seqs: Range<u64>,
+    rows_max: Option<usize>,
+    mut each: impl FnMut(StoredRecord<'_>) -> Attempt<ControlFlow<()>>,
+) -> Attempt<Option<usize>> {
+    let from = row_of(connection, key, seqs.start)?;
+    let sql =
+        format!("SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq LIMIT ?4");
+    let mut statement = connection.prepare(&sql)?;
+    // The first row may end before them.
+    let rows_max = rows_max.map_or(-1, |rows| to_int(rows as u64 + u64::from(from < seqs.start)));
+    let mut rows = statement.query(params![key, to_int(from), to_int(seqs.end), rows_max])?;
+    let (mut found, mut next) = (0, seqs.start);
+    while let Some(row) = rows.next()? {
+        let before = next;
+        for record in RowRecords::of(row)? {
+            // The row begins before them, or says more than it has room for.
+            if record.seq < next || record.seq >= seqs.end {
+                continue;
+            }
+            next = record.seq.saturating_add(1);
+            if each(record)?.is_break() {
+                return Ok(None);
+            }
+        }
+        found += usize::from(next > before);
+    }
+    Ok(Some(found))
+}
+
+/// Every record before `end` from the last one on, as far back as the row of `start`; of rows of one record only those that
+/// `condition` lets through.
+pub(crate) fn each_record_back(
+    connection: &Connection,
+    key: i64,
+    seqs: Range<u64>,
+    condition: &str,
+    mut each: impl FnMut(StoredRecord<'_>) -> Attempt<ControlFlow<()>>,
+) -> Attempt<()> {
+    let from = row_of(connection, key, seqs.start)?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq >= ?2 AND seq < ?3 AND (more IS NOT NULL OR {condition})
+         ORDER BY seq DESC"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(from), to_int(seqs.end)])?;
+    while let Some(row) = rows.next()? {
+        let records: Vec<_> = RowRecords::of(row)?.filter(|record| seqs.contains(&record.seq)).collect();
+        for record in records.into_iter().rev() {
+            if each(record)?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Every record between these.
 pub(crate) fn each(connection: &Connection, key: i64, seqs: Range<u64>, mut each: impl FnMut(LogRow)) -> Attempt<()> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(seqs.start), to_int(seqs.end)])?;
-    while let Some(row) = rows.next()? {
-        each(read_row(row)?);
-    }
+    each_record(connection, key, seqs, None, |record| {
+        each(read_record(&record)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(())
 }
 
 /// One record, if it is there and whole.
 pub(crate) fn one(connection: &Connection, key: i64, seq: u64) -> Attempt<Option<Arc<Entry>>> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq = ?2");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(seq)])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(match judge(row, all, None)? {
-        Judged::Whole(entry) => Some(entry),
-        Judged::Passed { .. } | Judged::Foreign(..) | Judged::Damaged(_) => None,
-    })
+    let mut found = None;
+    each(connection, key, seq..seq.saturating_add(1), |row| {
+        if let LogRow::Whole(entry) = row {
+            found = Some(entry);
+        }
+    })?;
+    Ok(found)
 }
 
 fn foreign(id: &SessionId, seq: u64, why: &Unreadable) -> Fault {
@@ -328,115 +380,15 @@ fn foreign(id: &SessionId, seq: u64, why: &Unreadable) -> Fault {
 
 /// The first record behind `after` that is not damaged.
 fn first_whole(connection: &Connection, key: i64, after: u64) -> Attempt<Option<u64>> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(after)])?;
-    while let Some(row) = rows.next()? {
-        match judge(row, all, None)? {
-            Judged::Damaged(_) => {}
-            whole => return Ok(Some(whole.seq())),
-        }
-    }
-    Ok(None)
-}
-
-/// The last record that is not damaged; 0 when there is none.
-fn last_whole(connection: &Connection, key: i64) -> Attempt<u64> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 ORDER BY seq DESC");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key])?;
-    while let Some(row) = rows.next()? {
-        match judge(row, all, None)? {
-            Judged::Damaged(_) => {}
-            whole => return Ok(whole.seq()),
-        }
-    }
-    Ok(0)
-}
-
-/// Where the damaged end of a log begins, if it has one, or if the session's row does not know where it is. Costs one row
-/// when all is well.
-pub(crate) fn damaged_end(connection: &Connection, key: i64, last_seq: u64) -> Attempt<Option<u64>> {
-    let newest: Option<i64> = connection
-        .prepare("SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
-        .query_row([key], |row| row.get(0))
-        .optional()?;
-    let whole = last_whole(connection, key)?;
-    let clean = whole == last_seq && newest.map_or(0, from_int) == last_seq;
-    Ok((!clean).then_some(whole + 1))
-}
-
-/// Moves the damaged end of a log to the side and counts the session anew, where there is one. Within a transaction. Gives
-/// the totals, and the notice.
-pub(crate) fn cut(connection: &Connection, id: &SessionId, found: &SessionRow) -> Attempt<(Summary, Option<String>)> {
-    let (key, summary) = (found.key, found.summary.clone());
-    let Some(from) = damaged_end(connection, key, summary.last_seq)? else { return Ok((summary, None)) };
-    let moved = connection.execute(
-        "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by)
-         SELECT ?1, seq, parent, at_ms, kind, payload, crc, by FROM entries WHERE session = ?2 AND seq >= ?3",
-        params![id.as_str(), key, to_int(from)],
-    )?;
-    connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![key, to_int(from)])?;
-    let (whole, was) = (from - 1, summary.last_seq);
-    AuditStatements::prepare(connection)?.write(&AuditRecord::cut(id, whole, now_ms()))?;
-    let totals = recount(connection, key, summary, whole)?;
-    store_totals(connection, key, &totals)?;
-    let notice = if moved == 0 && was < whole {
-        format!("the totals of session {id} were wrong and were counted anew: its log ends at entry {whole}")
-    } else {
-        format!(
-            "the end of session {id} was damaged: the log was cut back to entry {whole}; {moved} damaged records \
-             are kept in the table `damaged`"
-        )
-    };
-    Ok((totals, Some(notice)))
-}
-
-/// Folds what is left of a log. Damaged records in the middle count for nothing, but keep their number.
-fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> Attempt<Summary> {
-    let mut totals = Summary {
-        title: None,
-        preview: None,
-        updated_ms: old.created_ms,
-        messages: 0,
-        turns: 0,
-        usage: Default::default(),
-        last_message_ms: None,
-        lane: None,
-        elevated_until_ms: None,
-        model_called: None,
-        ..old
-    };
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq <= ?2 ORDER BY seq");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(last_seq)])?;
-    while let Some(row) = rows.next()? {
-        if let Judged::Whole(entry) = judge(row, all, None)? {
-            summary::fold(&mut totals, &entry);
-        }
-    }
-    totals.last_seq = last_seq;
-    Ok(totals)
-}
-
-pub(crate) fn store_totals(connection: &Connection, key: i64, totals: &Summary) -> Attempt<()> {
-    let places = rows::places(3, rows::SUMMARY_COLUMNS - 1);
-    let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
-    let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));
-    connection.execute(&sql, rusqlite::params_from_iter(values))?;
-    count_open(connection, key)
-}
-
-/// Counts anew what is left to do, behind a change that is no append.
-pub(crate) fn count_open(connection: &Connection, key: i64) -> Attempt<()> {
-    connection.execute(
-        "UPDATE sessions SET
-            open_turn = coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_started'), 0)
-                > coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_ended'), 0),
-            open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
-                - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'))
-         WHERE key = ?1",
-        [key],
-    )?;
-    Ok(())
+    let mut found = None;
+    each_record(connection, key, after.saturating_add(1)..u64::MAX, None, |record| {
+        Ok(match judge(&record, all, None)? {
+            Judged::Damaged(_) => ControlFlow::Continue(()),
+            whole => {
+                found = Some(whole.seq());
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    Ok(found)
 }

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use vocab::{Fault, FaultKind, SessionId};
 
 use super::audit::AuditStatements;
 use super::leases::HeldLease;
 use super::leases::now_ms;
-use super::rows::{self, to_int};
+use super::rows;
 use super::writer::Writer;
 use super::{Attempt, contents, database, immediate, log, window};
 use store::audit::AuditRecord;
@@ -272,8 +272,7 @@ fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attem
         if found.summary.last_seq <= behind || held.done.as_ref().is_some_and(|done| done.key != found.key) {
             return Ok(false);
         }
-        connection
-            .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![found.key, to_int(behind)])?;
+        log::cut_behind(connection, found.key, behind, None)?;
         AuditStatements::prepare(connection)?.write(&AuditRecord::cut(id, behind, now_ms()))?;
         window::forget(connection, found.key)?;
         match &held.done {

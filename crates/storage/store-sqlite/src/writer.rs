@@ -250,30 +250,31 @@ impl Writer {
         let mut is_begun = false;
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some((number, job)) = self.next() {
-                if let Err(fault) = self.syncs.check_names() {
-                    self.taken.put_back(number, job);
-                    self.is_suspect = true;
-                    return self.refuse_taken(&fault);
-                }
-                if !std::mem::replace(&mut is_begun, true) {
-                    // Without it the first commit waits for a sync, and finds out what is wrong.
-                    let _ = database::begin_log(connection, &self.wal());
-                }
                 let trust = match job {
                     WriterJob::Append(append) => {
                         let batch = self.batch(number, append);
                         if batch.is_empty() {
                             continue;
                         }
+                        if let Err(fault) = self.prepare_to_write(connection, &mut is_begun) {
+                            batch.into_iter().for_each(|append| append.answer(&Err(fault.clone())));
+                            return self.refuse_taken(&fault);
+                        }
                         let trust = self.write(&mut statements, batch);
                         self.folds.begin_if_due(&self.home);
                         self.watch_wal(connection);
                         trust
                     }
-                    WriterJob::Request(request) => match self.prepare_for(connection, &request) {
-                        Ok(()) => self.attend(connection, request),
-                        Err(()) => return self.taken.put_back(number, WriterJob::Request(request)),
-                    },
+                    WriterJob::Request(request) => {
+                        if let Err(fault) = self.prepare_to_write(connection, &mut is_begun) {
+                            self.taken.put_back(number, WriterJob::Request(request));
+                            return self.refuse_taken(&fault);
+                        }
+                        match self.prepare_for(connection, &request) {
+                            Ok(()) => self.attend(connection, request),
+                            Err(()) => return self.taken.put_back(number, WriterJob::Request(request)),
+                        }
+                    }
                     WriterJob::SyncFailed | WriterJob::Synced | WriterJob::Hurry { .. } | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
@@ -298,6 +299,19 @@ impl Writer {
             }
             database::prepare_to_close(connection);
         }
+    }
+
+    /// What is written into files that nobody can find any more would be lost.
+    fn prepare_to_write(&mut self, connection: &Connection, is_begun: &mut bool) -> Result<(), Fault> {
+        if let Err(fault) = self.syncs.check_names() {
+            self.is_suspect = true;
+            return Err(fault);
+        }
+        if !std::mem::replace(is_begun, true) {
+            // Without it the first commit waits for a sync, and finds out what is wrong.
+            let _ = database::begin_log(connection, &self.wal());
+        }
+        Ok(())
     }
 
     /// Who gives a session back, or deletes one, leaves nothing behind of which it is not known whether it is there. An

@@ -1,7 +1,6 @@
 //! The audit: who did what, one line each, in a chain in which each line's digest covers all before it. A projection of the
 //! logs that is written with them. Knows nothing of SQLite.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
@@ -182,10 +181,9 @@ impl StoredRow<'_> {
 }
 
 pub fn hex(digest: &Digest) -> String {
-    digest.iter().fold(String::with_capacity(2 * DIGEST_BYTES), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |number: u8| char::from(DIGITS[usize::from(number)]);
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn as_array(bytes: &[u8]) -> Digest {

@@ -31,14 +31,14 @@ async fn a_changed_a_removed_and_an_added_line_are_found_and_so_is_a_changed_ent
         ("DELETE FROM audit WHERE number = 2", 3),
         ("INSERT INTO audit SELECT 5, line, digest FROM audit WHERE number = 4", 5),
         ("UPDATE audit SET line = x'ff' WHERE number = 1", 1),
-        ("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", 3),
-        ("UPDATE entries SET by = 'user:bob' WHERE seq = 2", 2),
-        ("UPDATE entries SET at_ms = 6 WHERE seq = 2", 2),
-        ("UPDATE entries SET kind = 'label' WHERE seq = 2", 2),
-        ("UPDATE entries SET parent = 0 WHERE seq = 3", 3),
-        ("UPDATE entries SET seq = 900 WHERE seq = 3", 3),
-        ("DELETE FROM entries WHERE seq = 2", 2),
-        ("DELETE FROM entries WHERE seq = 4", 4),
+        ("UPDATE records SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", 3),
+        ("UPDATE records SET by = 'user:bob' WHERE seq = 2", 2),
+        ("UPDATE records SET at_ms = 6 WHERE seq = 2", 2),
+        ("UPDATE records SET kind = 'label' WHERE seq = 2", 2),
+        ("UPDATE records SET parent = 0 WHERE seq = 3", 3),
+        ("UPDATE records SET seq = 900 WHERE seq = 3", 3),
+        ("DELETE FROM records WHERE seq = 2", 2),
+        ("DELETE FROM records WHERE seq = 4", 4),
     ];
     for (sql, broken) in changes {
         let home = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ async fn an_entry_that_is_gone_from_a_log_is_missed_whoever_said_it() {
     }
     drop(store);
     assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 2, .. }));
-    raw(home.path()).execute("DELETE FROM entries WHERE seq = 2", []).unwrap();
+    raw(home.path()).execute("DELETE FROM records WHERE seq = 2", []).unwrap();
     let found = verdict(home.path(), None).await;
     assert!(
         matches!(&found, AuditVerdict::Broken { line: 2, why } if why.contains("entry 2 of session s")),
@@ -81,7 +81,7 @@ async fn what_an_older_version_wrote_is_measured_by_what_it_covered() {
     for number in 1..=4_i64 {
         let (line, payload): (String, Vec<u8>) = connection
             .query_row(
-                "SELECT line, payload FROM audit JOIN entries ON seq = number WHERE number = ?1",
+                "SELECT line, payload FROM audit JOIN records ON seq = audit.number WHERE audit.number = ?1",
                 [number],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
@@ -99,7 +99,7 @@ async fn what_an_older_version_wrote_is_measured_by_what_it_covered() {
     drop(connection);
     assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 4, .. }));
     raw(home.path())
-        .execute("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", [])
+        .execute("UPDATE records SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", [])
         .unwrap();
     assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Broken { line: 3, .. }));
 }
@@ -133,7 +133,7 @@ async fn two_stores_on_one_home_write_one_chain() {
 async fn an_end_that_was_damaged_and_cut_off_is_no_change() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path()).await;
-    raw(home.path()).execute("UPDATE entries SET payload = x'00' WHERE seq = 4", []).unwrap();
+    raw(home.path()).execute("UPDATE records SET payload = x'00' WHERE seq = 4", []).unwrap();
     assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Broken { line: 4, .. }), "before it is cut off");
     let store = SqliteStore::new(home.path().to_owned());
     let acquired = store.acquire(&"s".into()).await.unwrap();

@@ -10,7 +10,7 @@ use vocab::{
     Snapshot, Store, Usage,
 };
 
-use crate::kit::{TO_SCHEMA_10, new_session, raw, said};
+use crate::kit::{age, append_each, new_session, raw, said};
 
 fn content(number: u64) -> Arc<str> {
     format!("fn secret_{number}() {{ /* a file of some size */ }}\n").repeat(100).into()
@@ -61,7 +61,7 @@ async fn a_content_is_there_once_and_comes_back_with_every_entry_that_names_it()
     assert_eq!(store.read(&lease.session, 7, 2).await.unwrap().entries, entries[7..9]);
     assert_eq!(store.conversation(&lease.session, 20).await.unwrap(), entries);
     assert_eq!(count(home.path(), "SELECT count(*) FROM contents"), 20, "19 edits with two contents each");
-    let records = count(home.path(), "SELECT sum(length(payload)) FROM entries");
+    let records = count(home.path(), "SELECT sum(length(payload)) FROM records");
     assert!(records < content(1).len() as i64 * 4, "{records} bytes of records");
     // Whoever takes it up reads which files were changed, and not what they were.
     let compaction = Compaction {
@@ -129,15 +129,15 @@ async fn a_database_of_the_schema_before_is_read_as_it_is_and_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "go"), edited(2)], Durability::Now).await.unwrap();
+    append_each(&store, &lease, [said(1, "go"), edited(2)]).await;
     store.release(lease).await.unwrap();
     drop(store);
     // As it was written before contents stood apart.
     let (entry, mut payload) = (edited(2), Vec::new());
     let kind = records::to_record(&entry.body, &mut payload);
     let sum = records::checksum(2, 1, entry.at_ms, kind.as_bytes(), &payload, None);
-    raw(home.path()).execute("UPDATE entries SET payload = ?1, crc = ?2 WHERE seq = 2", (payload, sum)).unwrap();
-    raw(home.path()).execute_batch(TO_SCHEMA_10).unwrap();
+    raw(home.path()).execute("UPDATE records SET payload = ?1, crc = ?2 WHERE seq = 2", (payload, sum)).unwrap();
+    age(home.path(), 10);
     raw(home.path()).execute_batch("DROP TABLE windows; DROP TABLE contents; PRAGMA user_version = 9").unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.acquire(&"s".into()).await.unwrap().lease;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use store_sqlite::SqliteStore;
 use vocab::{Body, Durability, Entry, FaultKind, Query, SessionId, Store, TurnEntry};
 
-use crate::kit::{new_session, raw, said, text, texts, written};
+use crate::kit::{append_each, new_session, raw, said, text, texts, written};
 
 const DAMAGE: [&str; 9] = [
     "payload = substr(payload, 1, length(payload) / 2)",
@@ -20,7 +20,7 @@ const DAMAGE: [&str; 9] = [
 ];
 
 fn damage(home: &std::path::Path, how: &str, at: &str) {
-    let changed = raw(home).execute(&format!("UPDATE entries SET {how} WHERE seq {at}"), []).unwrap();
+    let changed = raw(home).execute(&format!("UPDATE records SET {how} WHERE seq {at}"), []).unwrap();
     assert!(changed > 0);
 }
 
@@ -101,7 +101,7 @@ async fn a_log_that_is_damaged_from_the_start_is_empty_and_usable() {
 async fn missing_rows_at_the_end_are_damage_too() {
     let home = tempfile::tempdir().unwrap();
     let id = written(home.path(), 5).await;
-    raw(home.path()).execute("DELETE FROM entries WHERE seq > 3", []).unwrap();
+    raw(home.path()).execute("DELETE FROM records WHERE seq > 3", []).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let page = store.read(&id, 3, 100).await.unwrap();
     assert_eq!((page.entries.len(), page.recovered.is_some()), (0, true), "a page behind the damage reports it");
@@ -149,7 +149,7 @@ async fn damage_in_the_middle_keeps_everything_and_says_which() {
 }
 
 fn payload(home: &std::path::Path, seq: u64) -> Vec<u8> {
-    let sql = "SELECT CAST(payload AS BLOB) FROM entries WHERE seq = ?1";
+    let sql = "SELECT CAST(payload AS BLOB) FROM records WHERE seq = ?1";
     raw(home).query_row(sql, [seq as i64], |row| row.get(0)).unwrap()
 }
 
@@ -158,7 +158,7 @@ async fn a_living_writer_is_not_cut_off() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one"), said(2, "two")], Durability::Commit).await.unwrap();
+    append_each(&store, &lease, [said(1, "one"), said(2, "two")]).await;
     damage(home.path(), "crc = 0", "= 2");
     for reader in [&store, &SqliteStore::new(home.path().to_owned())] {
         let page = reader.read(&lease.session, 0, 100).await.unwrap();
@@ -183,7 +183,7 @@ async fn a_record_of_a_later_version_is_named_and_never_cut() {
     }
     hasher.update(b"teleported\0");
     hasher.update(payload);
-    let sql = "INSERT INTO entries SELECT key, 3, 2, 5, 'teleported', ?1, ?2, NULL FROM sessions";
+    let sql = "INSERT INTO records SELECT NULL, key, 3, 2, 5, 'teleported', ?1, ?2, NULL, NULL FROM sessions";
     raw(home.path()).execute(sql, rusqlite::params![payload.as_slice(), hasher.finalize()]).unwrap();
     raw(home.path()).execute("UPDATE sessions SET last_seq = 3", []).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
@@ -221,8 +221,9 @@ async fn a_gap_is_one_record_however_wide_it_is() {
     let home = tempfile::tempdir().unwrap();
     let id = written(home.path(), 9).await;
     // Rows 3 to 7 are gone; and one with an impossible number stands at the end.
-    raw(home.path()).execute("DELETE FROM entries WHERE seq BETWEEN 3 AND 7", []).unwrap();
-    let sql = "INSERT INTO entries SELECT key, 9000000000000, 9, 0, 'title', x'7b7d', 0, NULL FROM sessions";
+    raw(home.path()).execute("DELETE FROM records WHERE seq BETWEEN 3 AND 7", []).unwrap();
+    let sql =
+        "INSERT INTO records SELECT NULL, key, 9000000000000, 9, 0, 'title', x'7b7d', 0, NULL, NULL FROM sessions";
     raw(home.path()).execute(sql, []).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     for _ in 0..2 {
@@ -282,15 +283,15 @@ async fn what_is_unfinished_is_as_the_log_says_behind_a_cut_and_in_an_older_data
     };
     let started = body(Body::Turn(TurnEntry::Started { turn: turn() }), 1);
     let ended = body(Body::Turn(TurnEntry::Ended(end)), 2);
-    store.append(&lease, vec![started, ended], Durability::Now).await.unwrap();
+    append_each(&store, &lease, [started, ended]).await;
     assert_eq!(unfinished(&store).await, 0);
     drop(store);
-    raw(home.path()).execute_batch("UPDATE entries SET crc = crc + 1 WHERE seq = 2").unwrap();
+    raw(home.path()).execute_batch("UPDATE records SET crc = crc + 1 WHERE seq = 2").unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let acquired = store.acquire(&"s".into()).await.unwrap();
     assert!(acquired.recovered.is_some());
     assert_eq!(unfinished(&store).await, 1, "the end of its turn is gone");
     drop(store);
-    raw(home.path()).execute_batch(crate::kit::TO_SCHEMA_5).unwrap();
+    crate::kit::age(home.path(), 5);
     assert_eq!(unfinished(&SqliteStore::new(home.path().to_owned())).await, 1);
 }

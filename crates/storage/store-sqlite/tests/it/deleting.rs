@@ -64,7 +64,7 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
         }
         raw(home.path())
             .execute(
-                "UPDATE entries SET crc = 0 WHERE seq > 20 AND session = (SELECT key FROM sessions WHERE id = 's4')",
+                "UPDATE records SET crc = 0 WHERE seq > 20 AND session = (SELECT key FROM sessions WHERE id = 's4')",
                 [],
             )
             .unwrap();
@@ -120,7 +120,7 @@ async fn what_a_reader_holds_back_is_said_and_goes_when_the_reader_does() {
     store.release(lease).await.unwrap();
     let reader = raw(home.path());
     reader.execute_batch("BEGIN").unwrap();
-    let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
     let fault = store.delete(&"s".into(), None).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("was deleted, but") && fault.message.contains("sessions.db-wal"), "{fault}");
@@ -144,7 +144,7 @@ async fn a_write_ahead_log_that_cannot_be_used_anew_is_complained_of() {
     store.append(&lease, vec![said(1, "x")], Durability::Commit).await.unwrap();
     let reader = raw(home.path());
     reader.execute_batch("BEGIN").unwrap();
-    let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
     let large = "y".repeat(1 << 20);
     for seq in 2..=120 {
         store.append(&lease, vec![said(seq, &large)], Durability::Commit).await.unwrap();
@@ -181,7 +181,7 @@ async fn a_delete_that_was_cut_short_is_finished_by_whoever_comes_next() {
     fs::write(home.path().join("sessions.deleting"), "s0\ns1\n").unwrap();
     // Of the two, one was deleted when the process died.
     let sql = "PRAGMA secure_delete = OFF;
-        DELETE FROM entries WHERE session = (SELECT key FROM sessions WHERE id = 's1');
+        DELETE FROM records WHERE session = (SELECT key FROM sessions WHERE id = 's1');
         DELETE FROM sessions WHERE id = 's1'";
     raw(home.path()).execute_batch(sql).unwrap();
     assert_eq!(holding(home.path(), "SECRET-s1-").len(), 2, "the database and the output");
@@ -204,7 +204,7 @@ async fn deleted_under_a_reader(home: &Path) -> rusqlite::Connection {
     drop(store);
     let reader = raw(home);
     reader.execute_batch("BEGIN").unwrap();
-    let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
     let store = SqliteStore::new(home.to_owned());
     let fault = store.delete(&"s1".into(), None).await.unwrap_err();
     assert!(fault.message.contains("was deleted, but"), "{fault}");

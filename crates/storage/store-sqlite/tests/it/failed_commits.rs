@@ -12,7 +12,7 @@ use crate::kit::{new_session, raw, said, texts};
 fn come_back(home: &Path, seqs: &[i64]) {
     let database = raw(home);
     for seq in seqs {
-        let sql = "INSERT INTO entries SELECT key, ?1, ?1 - 1, 0, 'title', x'7b7d', 0, NULL FROM sessions";
+        let sql = "INSERT INTO records SELECT NULL, key, ?1, ?1 - 1, 0, 'title', x'7b7d', 0, NULL, NULL FROM sessions";
         database.execute(sql, params![seq]).unwrap();
         database.execute("UPDATE sessions SET last_seq = ?1, messages = 99", params![seq]).unwrap();
     }
@@ -53,7 +53,7 @@ async fn entries_that_vanished_are_not_papered_over() {
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
     store.append(&lease, vec![said(1, "one"), said(2, "two")], Durability::Now).await.unwrap();
-    raw(home.path()).execute_batch("DELETE FROM entries WHERE seq = 2; UPDATE sessions SET last_seq = 1").unwrap();
+    raw(home.path()).execute_batch("DELETE FROM records WHERE seq = 2; UPDATE sessions SET last_seq = 1").unwrap();
     let fault = store.append(&lease, vec![said(3, "three")], Durability::Now).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("ends at entry 1"), "{fault}");

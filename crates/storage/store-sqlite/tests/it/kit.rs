@@ -47,18 +47,33 @@ pub(crate) async fn written(home: &Path, count: u64) -> SessionId {
     lease.session
 }
 
+/// One by one, so that each has a row of its own.
+pub(crate) async fn append_each(store: &SqliteStore, lease: &Lease, entries: impl IntoIterator<Item = Arc<Entry>>) {
+    for entry in entries {
+        store.append(lease, vec![entry], Durability::Now).await.unwrap();
+    }
+}
+
 pub(crate) fn raw(home: &Path) -> Connection {
     Connection::open(home.join("sessions.db")).unwrap()
 }
 
+/// Gives every record a row of its own again, as before schema 13. Those behind the first of a row are lost: write them one by one.
+const TO_SCHEMA_12: &str =
+    "CREATE TABLE entries (session INTEGER NOT NULL, seq INTEGER NOT NULL, parent INTEGER NOT NULL,
+        at_ms INTEGER NOT NULL, kind TEXT NOT NULL, payload BLOB NOT NULL, crc INTEGER NOT NULL, by TEXT,
+        PRIMARY KEY (session, seq)) WITHOUT ROWID;
+    INSERT INTO entries SELECT session, seq, parent, at_ms, kind, payload, crc, by FROM records;
+    DROP TABLE records; ALTER TABLE damaged DROP COLUMN more;";
+
 /// Takes back what came after schema 10.
-pub(crate) const TO_SCHEMA_10: &str = "DROP INDEX used_by_session;
+const TO_SCHEMA_10: &str = "DROP INDEX used_by_session;
     DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
     ALTER TABLE sessions DROP COLUMN last_message_ms; ALTER TABLE sessions DROP COLUMN wishes;
     PRAGMA user_version = 10;";
 
 /// Takes back what came after schema 5.
-pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DROP COLUMN owned_by;
+const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DROP COLUMN owned_by;
     ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     ALTER TABLE sessions DROP COLUMN open_turn; ALTER TABLE sessions DROP COLUMN open_items;
     ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
@@ -66,6 +81,16 @@ pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DR
     DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
     ALTER TABLE sessions DROP COLUMN last_message_ms; ALTER TABLE sessions DROP COLUMN wishes;
     PRAGMA user_version = 5;";
+
+/// Makes the database one of an older version.
+pub(crate) fn age(home: &Path, schema: u32) {
+    let older = match schema {
+        5 => TO_SCHEMA_5,
+        10 => TO_SCHEMA_10,
+        other => panic!("nobody asks for schema {other}"),
+    };
+    raw(home).execute_batch(&format!("{TO_SCHEMA_12}{older}")).unwrap();
+}
 
 pub(crate) async fn texts(store: &SqliteStore, id: &SessionId) -> Vec<String> {
     store.read(id, 0, usize::MAX).await.unwrap().entries.iter().map(|entry| text(entry)).collect()

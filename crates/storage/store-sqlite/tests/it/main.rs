@@ -14,6 +14,7 @@ mod kit;
 mod mixes;
 mod numbers;
 mod owners;
+mod packed;
 mod processes;
 mod reads;
 mod suites;

@@ -40,7 +40,7 @@ async fn ten_thousand_sessions_are_listed_at_once() {
     let home = tempfile::tempdir().unwrap();
     let store = ten_thousand(home.path()).await;
     // A list that read logs would stumble here.
-    raw(home.path()).execute("UPDATE entries SET payload = zeroblob(2000)", []).unwrap();
+    raw(home.path()).execute("UPDATE records SET payload = zeroblob(2000)", []).unwrap();
     let all = Query::default;
     let queries = [
         ("all", all(), 10_000),

@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use store_sqlite::SqliteStore;
 use vocab::{Durability, FaultKind, Lease, SessionId, Store};
 
-use crate::kit::{self, TO_SCHEMA_5, new_session, raw, said, tell, texts, written};
+use crate::kit::{self, new_session, raw, said, tell, texts, written};
 
 fn open(home: &Path) -> SqliteStore {
     SqliteStore::new(home.to_owned())
@@ -102,7 +102,7 @@ async fn all_sessions_of_a_killed_process_are_free_at_once_and_its_traces_go() {
 async fn what_an_older_version_has_locked_stays_its_own() {
     let home = tempfile::tempdir().unwrap();
     let id = written(home.path(), 1).await;
-    raw(home.path()).execute_batch(TO_SCHEMA_5).unwrap();
+    kit::age(home.path(), 5);
     let locks = home.path().join("locks");
     let held = File::create(locks.join("s.lock")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();

@@ -98,7 +98,8 @@ async fn a_database_of_an_earlier_version_gets_its_indexes() {
     let home = tempfile::tempdir().unwrap();
     let id = crate::kit::written(home.path(), 3).await;
     let earlier = "DROP INDEX sessions_by_workspace; DROP INDEX sessions_by_parent; PRAGMA user_version = 4";
-    raw(home.path()).execute_batch(&format!("{}{earlier}", crate::kit::TO_SCHEMA_5)).unwrap();
+    crate::kit::age(home.path(), 5);
+    raw(home.path()).execute_batch(earlier).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     assert_eq!(texts(&store, &id).await.len(), 3);
     let plan = |database: &Connection, sql: &str| {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use store::suite;
 use store_sqlite::SqliteStore;
 
-use crate::kit::{TO_SCHEMA_10, raw};
+use crate::kit::{age, append_each, raw};
 
 #[tokio::test]
 async fn sqlite_keeps_the_promises() {
@@ -81,10 +81,10 @@ async fn a_database_of_the_schema_before_gets_the_order_of_its_messages_and_its_
         let store = SqliteStore::new(place.path().into());
         let lease = store.create(suite::new_session("s"));
         let setting = suite::entry(2, Body::Setting(SettingEntry::Lane { policy: Some(lane) }));
-        suite::append(&store, &lease, vec![suite::prompt(1, "hello"), setting]).await;
+        append_each(&store, &lease, [suite::prompt(1, "hello"), setting]).await;
         store.release(lease).await.unwrap();
     }
-    raw(place.path()).execute_batch(TO_SCHEMA_10).unwrap();
+    age(place.path(), 10);
     let store = SqliteStore::new(place.path().into());
     let query = Query { order: Order::LastMessage, ..Query::default() };
     // Reading leaves an older file as it is; whoever takes a session up makes it ours.

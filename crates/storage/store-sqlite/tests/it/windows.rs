@@ -8,7 +8,7 @@ use vocab::{
     WindowMark,
 };
 
-use crate::kit::{self, new_session, raw, rounds, said};
+use crate::kit::{self, append_each, new_session, raw, rounds, said};
 
 fn compacted(seq: u64, first_kept: u64) -> Arc<Entry> {
     let compaction = Compaction {
@@ -69,10 +69,13 @@ async fn a_session_of_many_entries_is_taken_up_by_a_few_hundred_rows() {
     // Nothing else is read: with the older rows gone, it is found all the same.
     store.release(lease).await.unwrap();
     drop(store);
-    let kept = window.carried.iter().map(|entry| entry.seq.to_string()).collect::<Vec<_>>().join(", ");
     let first = window.page.entries[0].seq;
-    let sql = format!("DELETE FROM entries WHERE seq < {first} AND seq NOT IN ({kept})");
-    assert!(raw(home.path()).execute(&sql, []).unwrap() as u64 > last - 200);
+    let row = |seq: u64| format!("(SELECT max(seq) FROM records WHERE seq <= {seq})");
+    let kept: Vec<_> = window.carried.iter().map(|entry| entry.seq).chain([first]).map(row).collect();
+    let sql = format!("DELETE FROM records WHERE seq < {first} AND seq NOT IN ({})", kept.join(", "));
+    raw(home.path()).execute(&sql, []).unwrap();
+    let left: i64 = raw(home.path()).query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
+    assert!(left < 50, "{left} rows");
     let store = SqliteStore::new(home.path().to_owned());
     assert_eq!(store.window(&"s".into(), last).await.unwrap(), window);
 }
@@ -83,7 +86,7 @@ async fn whatever_is_wrong_with_what_is_kept_the_log_is_read_instead() {
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
     let entries = (1..=40).map(|seq| if seq == 5 { thinking(5) } else { said(seq, "x") });
-    store.append(&lease, entries.chain([compacted(41, 30)]).collect(), Durability::Now).await.unwrap();
+    append_each(&store, &lease, entries.chain([compacted(41, 30)])).await;
     let window = store.window(&lease.session, 41).await.unwrap();
     assert_eq!(size(&window), (2, 12));
     for wrong in [
@@ -104,11 +107,11 @@ async fn whatever_is_wrong_with_what_is_kept_the_log_is_read_instead() {
     }
     // An entry that it leads to.
     for (at, sizes) in [(5, (0, 41)), (33, (0, 41))] {
-        raw(home.path()).execute(&format!("UPDATE entries SET crc = crc + 1 WHERE seq = {at}"), []).unwrap();
+        raw(home.path()).execute(&format!("UPDATE records SET crc = crc + 1 WHERE seq = {at}"), []).unwrap();
         let window = store.window(&"s".into(), 41).await.unwrap();
         assert_eq!(size(&window), sizes, "{at}");
         assert!(window.page.recovered.unwrap().contains(&at.to_string()));
-        raw(home.path()).execute(&format!("UPDATE entries SET crc = crc - 1 WHERE seq = {at}"), []).unwrap();
+        raw(home.path()).execute(&format!("UPDATE records SET crc = crc - 1 WHERE seq = {at}"), []).unwrap();
     }
     // The next compaction puts it right.
     raw(home.path()).execute("UPDATE windows SET crc = crc + 1", []).unwrap();
