@@ -61,6 +61,11 @@ impl Append {
         self.callers.is_empty()
     }
 
+    /// When the last of what it is made of was asked for.
+    pub(super) fn complete_since(&self) -> Instant {
+        self.callers.last().map_or(self.asked_at, |caller| caller.asked_at)
+    }
+
     /// Whether it was made with this very lease.
     pub(super) fn is_of(&self, lease: &Lease) -> bool {
         let is_same_new = match (&self.lease.new, &lease.new) {

@@ -38,6 +38,16 @@ impl Resting {
         self.waiting.is_empty()
     }
 
+    /// Whether the ends of more turns than this will be here soon.
+    pub(super) fn expects_more_than(&self, ends: usize) -> bool {
+        self.are_turns_short() && self.waiting.len() > ends
+    }
+
+    /// Whether somebody who reads waits for this job.
+    pub(super) fn is_wanted(&self, number: u64) -> bool {
+        number <= self.wanted_upto
+    }
+
     /// The number of the oldest job among them.
     pub(super) fn first(&self) -> Option<u64> {
         self.waiting.iter().map(|(number, _)| *number).min()
@@ -93,7 +103,7 @@ impl Resting {
     /// How long none of them has to be written; `None` when there are none.
     pub(super) fn time_left(&self, patience: Duration, now: Instant) -> Option<Duration> {
         let first = self.waiting.iter().map(|(_, append)| append.asked_at).min()?;
-        if self.first() <= Some(self.wanted_upto) {
+        if self.first().is_some_and(|first| self.is_wanted(first)) {
             return Some(Duration::ZERO);
         }
         Some((first + self.time(patience)).saturating_duration_since(now))
@@ -175,9 +185,11 @@ mod tests {
         let asked_at = resting.waiting[0].1.asked_at;
         assert!(resting.due(PATIENCE, asked_at).is_empty());
         assert_eq!(resting.due(PATIENCE, asked_at + PATIENCE).len(), 1);
+        assert!(!resting.expects_more_than(0));
         (0..40).for_each(|_| resting.learn(Duration::from_millis(2)));
         assert!(resting.are_turns_short());
         resting.place(2, append(&a, 2, Durability::Soon));
+        assert!(resting.expects_more_than(0) && !resting.expects_more_than(1));
         let asked_at = resting.waiting[0].1.asked_at;
         assert!(resting.due(PATIENCE, asked_at + 2 * PATIENCE).is_empty());
         assert_eq!(resting.due(PATIENCE, asked_at + REST_MAX).len(), 1);
