@@ -217,7 +217,7 @@ fn ports(
         archive,
         store,
         preferences: setup.preferences,
-        ids: Arc::new(UuidIds),
+        ids: Arc::new(UuidIds::default()),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         fit_image: images::fit,

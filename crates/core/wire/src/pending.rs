@@ -1,8 +1,6 @@
 //! What was sent to the engine and has no reply yet: each command left word here what its reply is for.
 
-use std::collections::HashMap;
-
-use vocab::{Command, Tag, Target, Verb};
+use vocab::{Command, NumberedMap, Tag, Target, Verb};
 
 use crate::{Out, OwnRequest};
 
@@ -12,13 +10,13 @@ pub const PENDING_MAX: usize = 1024;
 /// The open requests of one peer, by tag. `W` says what each was for.
 #[derive(Debug)]
 pub struct Pending<W> {
-    open: HashMap<Tag, W>,
+    open: NumberedMap<Tag, W>,
     made: u64,
 }
 
 impl<W> Default for Pending<W> {
     fn default() -> Self {
-        Self { open: HashMap::new(), made: 0 }
+        Self { open: NumberedMap::default(), made: 0 }
     }
 }
 

@@ -2,11 +2,10 @@
 //! that two mistakes cannot be written down: an id answered twice, and a frame of an id behind its answer. The third, an id
 //! that is never answered, cannot be either as long as what each stage names does come; a property test looks.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 
-use vocab::{ItemId, Json, SessionId, Tag, TurnId};
+use vocab::{ItemId, Json, NumberedMap, SessionId, Tag, TurnId};
 
 use crate::own::{GatewayRefusal, Out};
 
@@ -142,7 +141,8 @@ pub(crate) enum NotOpened {
 
 #[derive(Default, Debug)]
 pub(crate) struct IdLedger {
-    open: HashMap<WireId, OwedAnswer>,
+    /// Few enough that it does not matter how their sender chooses them.
+    open: NumberedMap<WireId, OwedAnswer>,
     made: u64,
     subscribed: Vec<(SubscriptionId, WireId)>,
     subscriptions_made: u64,
@@ -246,7 +246,8 @@ impl IdLedger {
         let Some(owed) = self.open.remove(&id.number) else { return false };
         let jsonrpc = if owed.jsonrpc { "\"jsonrpc\":\"2.0\"," } else { "" };
         out.frames.line(|into| {
-            into.extend_from_slice(format!("{{{jsonrpc}\"id\":{},", id.number()).as_bytes());
+            // Into a buffer that grows: it cannot fail.
+            let _ = write!(into, "{{{jsonrpc}\"id\":{},", id.number());
             match end {
                 Terminal::Result(json) => {
                     into.extend_from_slice(b"\"result\":");

@@ -16,6 +16,7 @@ use hyper::{Request, Response};
 
 use crate::body::Pieces;
 use crate::dial::Io;
+use crate::driver::Driver;
 use crate::http::Http;
 
 /// What is read at most behind the end of an answer, to be able to use its connection again.
@@ -25,58 +26,36 @@ const DRAIN_BYTES_MAX: usize = 64 * 1024;
 /// One connection.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Pieces>,
-    /// `None` once it has ended.
-    driver: Option<Pin<Box<http1::Connection<Io, Pieces>>>>,
+    driver: Driver,
 }
 
 impl Connection {
     pub(crate) async fn open(io: Io) -> hyper::Result<Self> {
         let (sender, driver) = http1::handshake(io).await?;
-        Ok(Self { sender, driver: Some(Box::pin(driver)) })
+        Ok(Self { sender, driver: Driver::new(driver) })
     }
 
     pub(crate) async fn exchange(&mut self, request: Request<Pieces>) -> hyper::Result<Response<Incoming>> {
         let mut answer = pin!(self.sender.send_request(request));
         let driver = &mut self.driver;
-        poll_fn(|cx| drive(driver, cx, |cx| answer.as_mut().poll(cx))).await
+        poll_fn(|cx| driver.drive(cx, |cx| answer.as_mut().poll(cx))).await
     }
 
     /// Open, and ready for a request.
     pub(crate) fn is_usable(&mut self, cx: &mut Context<'_>) -> bool {
         let sender = &mut self.sender;
-        matches!(drive(&mut self.driver, cx, |cx| sender.poll_ready(cx)), Poll::Ready(Ok(()))) && self.is_open()
+        matches!(self.driver.drive(cx, |cx| sender.poll_ready(cx)), Poll::Ready(Ok(()))) && self.is_open()
     }
 
     /// The same, having looked whether the other side has closed it.
     pub(crate) fn is_still_open(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Some(running) = &mut self.driver
-            && running.as_mut().poll(cx).is_ready()
-        {
-            self.driver = None;
-        }
+        let _: Poll<()> = self.driver.drive(cx, |_| Poll::Pending);
         self.is_open()
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.driver.is_some()
+        self.driver.is_running()
     }
-}
-
-/// Polls `what` and the connection that moves it on. An ended connection has told its error to `what`.
-fn drive<T>(
-    driver: &mut Option<Pin<Box<http1::Connection<Io, Pieces>>>>,
-    cx: &mut Context<'_>,
-    mut what: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
-    if let Poll::Ready(done) = what(cx) {
-        return Poll::Ready(done);
-    }
-    if let Some(running) = driver
-        && running.as_mut().poll(cx).is_ready()
-    {
-        *driver = None;
-    }
-    what(cx)
 }
 
 pub(crate) fn split(response: Response<Incoming>, connection: Connection) -> (Response<()>, ResponseBody) {
@@ -95,7 +74,7 @@ impl ResponseBody {
     pub fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
         loop {
             let body = &mut self.body;
-            let frame = ready!(drive(&mut self.connection.driver, cx, |cx| Pin::new(&mut *body).poll_frame(cx)));
+            let frame = ready!(self.connection.driver.drive(cx, |cx| Pin::new(&mut *body).poll_frame(cx)));
             match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
                 Some(Ok(Ok(bytes))) => return Poll::Ready(Some(Ok(bytes))),
                 // Trailers say nothing to us.

@@ -197,7 +197,8 @@ impl Http {
                 Err(error) => return Err(NetFault::unanswered(&self.server, &error)),
             }
         }
-        let mut fresh = self.connect().await?;
+        // On the heap: most requests find a connection that was kept, and need not carry what makes one.
+        let mut fresh = Box::pin(self.connect()).await?;
         match fresh.exchange(self.request(pass, head, body())?).await {
             Ok(response) => Ok(split(response, fresh)),
             Err(error) => Err(NetFault::unanswered(&self.server, &error)),
@@ -257,24 +258,25 @@ impl Http {
             let value = said.and_then(|said| joined(said, value)).unwrap_or_else(|| value.clone());
             headers.insert(name.clone(), value);
         }
-        let request = Request::builder().method(method).uri(self.target(path)).body(body);
-        let mut request = request.map_err(|error| NetFault::unreachable(&self.server, &error))?;
+        let target = Uri::try_from(self.target(path));
+        let mut request = Request::new(body);
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = target.map_err(|error| NetFault::unreachable(&self.server, &error))?;
         *request.headers_mut() = headers;
         Ok(request)
     }
 
     /// Path and query, with that of the base URL.
     fn target(&self, path: &str) -> String {
-        let query = match (path.contains('?'), self.query.strip_prefix('?')) {
-            (true, Some(query)) => format!("&{query}"),
-            _ => self.query.clone(),
-        };
-        format!("{}{path}{query}", self.path)
+        match (path.contains('?'), self.query.strip_prefix('?')) {
+            (true, Some(query)) => [&*self.path, path, "&", query].concat(),
+            _ => [&*self.path, path, &*self.query].concat(),
+        }
     }
 
     /// Where a request goes, as people may see it. The query of the base URL is left out: it may hold a key.
     pub fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.server)
+        [&*self.server, path].concat()
     }
 
     async fn connect(&self) -> Result<Connection, NetFault> {

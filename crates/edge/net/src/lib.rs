@@ -15,6 +15,7 @@ mod connection;
 mod credentials;
 pub mod date;
 mod dial;
+mod driver;
 mod endpoint;
 mod exchange;
 mod fault;

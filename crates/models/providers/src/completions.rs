@@ -9,6 +9,7 @@ mod encode;
 mod ids;
 pub(crate) mod list;
 mod manner;
+mod plain;
 mod presets;
 mod quirks;
 mod request;

@@ -1,6 +1,7 @@
 //! What a wire format is made of: a half that writes and a half that reads. Both are pure; sockets, clocks and retries
 //! are in [`crate::model_call`]. A new format is a folder with these two halves and a line in [`crate::api`].
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -30,7 +31,7 @@ pub(crate) trait Encoder: Send {
 /// One request, ready to be written as often as it must be sent.
 pub(crate) trait Draft: Send + Sync {
     /// Behind the base URL; may have a query.
-    fn path(&self) -> String;
+    fn path(&self) -> Cow<'static, str>;
     /// Beyond those that every request has.
     fn headers(&self) -> Vec<(&'static str, String)> {
         Vec::new()

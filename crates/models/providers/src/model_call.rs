@@ -50,28 +50,40 @@ impl ModelRequest {
         headers
     }
 
-    /// What was written, for the log: everything but messages and secrets. The head is most of it and seldom changes, so what
-    /// was sent before is told again where it is the same.
-    fn sent(&self, written: &WrittenBody, http: &Http, before: Option<&Arc<Sent>>) -> Arc<Sent> {
-        let headers = self.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
-        let is_same = |sent: &&Arc<Sent>| {
-            is_made_of(&sent.head, &written.head) && is_made_of(&sent.tail, std::slice::from_ref(&written.tail))
+    /// What was written, for the log: everything but messages and secrets. It seldom changes, so what was told before is told
+    /// again where it is the same.
+    fn sent(&self, written: &WrittenBody, http: &Http, before: Option<&LastSent>) -> Arc<Sent> {
+        let (path, headers, manner) = (self.draft.path(), self.headers(), self.draft.manner());
+        let manner = manner.map_or_else(|| self.manner.clone(), Arc::from);
+        let is_same = |LastSent { sent, head }: &&LastSent| {
+            let told = sent.headers.iter().map(|(name, value)| (&**name, &**value));
+            is_alike(head, &written.head)
+                && sent.tail.as_bytes() == &*written.tail
+                && sent.api.as_ref() == self.api.as_str()
+                && sent.url.strip_prefix(&*http.server) == Some(&*path)
+                && sent.manner == manner
+                && told.eq(headers.iter().map(|(name, value)| (*name, &**value)))
         };
-        let before = before.filter(is_same);
-        let (head, tail) = match before {
-            Some(sent) => (sent.head.clone(), sent.tail.clone()),
-            None => (self.recent.text(text(&written.head)), text(std::slice::from_ref(&written.tail))),
-        };
-        let sent = Sent {
-            api: self.api.as_str().into(),
-            url: http.url(&self.draft.path()).into(),
-            headers: headers.collect(),
-            manner: self.draft.manner().map_or_else(|| self.manner.clone(), Arc::from),
-            head,
-            tail,
-        };
-        before.filter(|before| ***before == sent).cloned().unwrap_or_else(|| Arc::new(sent))
+        before.filter(is_same).map_or_else(
+            || {
+                Arc::new(Sent {
+                    api: self.api.as_str().into(),
+                    url: http.url(&path).into(),
+                    headers: headers.iter().map(|(name, value)| ((*name).into(), (&**value).into())).collect(),
+                    manner: manner.clone(),
+                    head: self.recent.text(text(&written.head)),
+                    tail: text(std::slice::from_ref(&written.tail)),
+                })
+            },
+            |before| before.sent.clone(),
+        )
     }
+}
+
+/// What was told of the call before, and the pieces that its head was made of.
+pub(crate) struct LastSent {
+    sent: Arc<Sent>,
+    head: Vec<Bytes>,
 }
 
 fn text(pieces: &[Bytes]) -> Arc<str> {
@@ -81,9 +93,10 @@ fn text(pieces: &[Bytes]) -> Arc<str> {
     }
 }
 
-fn is_made_of(text: &str, pieces: &[Bytes]) -> bool {
-    let rest = pieces.iter().try_fold(text.as_bytes(), |rest, piece| rest.strip_prefix(&**piece));
-    rest.is_some_and(<[u8]>::is_empty)
+/// Whether these are the same bytes. Most of them are the very same, and are not looked at: all tools and instructions.
+fn is_alike(before: &[Bytes], now: &[Bytes]) -> bool {
+    let is_one = |(one, other): (&Bytes, &Bytes)| one.as_ptr() == other.as_ptr() || one == other;
+    before.len() == now.len() && before.iter().zip(now).all(|pair| pair.0.len() == pair.1.len() && is_one(pair))
 }
 
 /// What came back.
@@ -139,9 +152,10 @@ async fn accept(
     mut reply: ResponseBody,
 ) -> Result<OpenedAnswer, ModelFault> {
     let kind = media_type(head.headers());
-    match &*kind {
-        "text/event-stream" | "" => Ok(OpenedAnswer::Stream(reply)),
-        "application/json" => {
+    match kind {
+        "" => Ok(OpenedAnswer::Stream(reply)),
+        _ if kind.eq_ignore_ascii_case("text/event-stream") => Ok(OpenedAnswer::Stream(reply)),
+        _ if kind.eq_ignore_ascii_case("application/json") => {
             let (body, whole) = reply.collect(WHOLE_BYTES_MAX).await.map_err(|error| faults::cut(Some(&error)))?;
             if !whole {
                 return Err(faults::provider(format!("the answer is larger than {WHOLE_BYTES_MAX} bytes")));
@@ -150,6 +164,7 @@ async fn accept(
             Ok(OpenedAnswer::Whole(body))
         }
         _ => {
+            let kind = kind.to_ascii_lowercase();
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
             let message = format!("200 {} answered with {what} instead of a model's stream", http.server);
             let mut fault = faults::provider(message);
@@ -162,10 +177,10 @@ async fn accept(
     }
 }
 
-/// Lower case, without parameters.
-fn media_type(headers: &HeaderMap) -> String {
+/// Without parameters, as the server spells it.
+fn media_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    value.split(';').next().unwrap_or_default().trim()
 }
 
 /// The stream the engine reads.
@@ -188,12 +203,14 @@ impl ModelCall {
         idle: Option<Duration>,
         request: ModelRequest,
         decoder: Box<dyn Decoder>,
-        last_sent: &mut Option<Arc<Sent>>,
+        last_sent: &mut Option<LastSent>,
     ) -> Self {
         let mut reader = AnswerReader::new(decoder);
         let written = request.draft.write();
         let sent = request.sent(&written, &http, last_sent.as_ref());
-        *last_sent = Some(sent.clone());
+        if last_sent.as_ref().is_none_or(|last| !Arc::ptr_eq(&last.sent, &sent)) {
+            *last_sent = Some(LastSent { sent: sent.clone(), head: written.head.clone() });
+        }
         reader.tell(ModelEvent::Sent { sent, bytes: written.bytes() });
         Self {
             reader,

@@ -1,25 +1,43 @@
 //! Ids.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use vocab::{IdKind, Ids};
 
-/// Time-ordered, so that a list of ids is a list by age.
-pub(super) struct UuidIds;
+/// Sessions' are time-ordered, so that a list of them is a list by age.
+#[derive(Default)]
+pub(super) struct UuidIds {
+    /// Random numbers without a question to the kernel for each: a counter under a hash whose key nobody knows.
+    key: RandomState,
+    minted: AtomicU64,
+}
 
 impl Ids for UuidIds {
     fn mint(&self, kind: IdKind) -> String {
-        let id = new_uuid();
         match kind {
-            IdKind::Session => id.to_string(),
+            IdKind::Session => new_uuid().to_string(),
             // Turns, calls, questions and items live within a session: short is enough and reads better.
-            IdKind::Turn => short("t", id),
-            IdKind::Call => short("c", id),
-            IdKind::Ask => short("r", id),
-            IdKind::Item => short("q", id),
+            IdKind::Turn => self.short('t'),
+            IdKind::Call => self.short('c'),
+            IdKind::Ask => self.short('r'),
+            IdKind::Item => self.short('q'),
         }
     }
 }
+
+impl UuidIds {
+    /// A letter and 48 random bits.
+    fn short(&self, letter: char) -> String {
+        let number = self.key.hash_one(self.minted.fetch_add(1, Ordering::Relaxed));
+        let digits = (0..SHORT_DIGITS).map(|at| DIGITS[(number >> (4 * at)) as usize % DIGITS.len()]);
+        [letter, '-'].into_iter().chain(digits).collect()
+    }
+}
+
+const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+const SHORT_DIGITS: u32 = 12;
 
 /// A new id by the time of day. A clock that says a time before 1970 is taken to say 1970: the crate's own `now_v7` panics there.
 pub(crate) fn new_uuid() -> uuid::Uuid {
@@ -34,15 +52,22 @@ fn uuid_at(now: SystemTime) -> uuid::Uuid {
     }
 }
 
-/// The random tail of an id, behind a letter.
-fn short(letter: &str, id: uuid::Uuid) -> String {
-    let text = id.simple().to_string();
-    format!("{letter}-{}", &text[text.len() - 12..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_ids_are_a_letter_and_twelve_digits_and_none_is_like_another() {
+        let ids = UuidIds::default();
+        let minted: std::collections::HashSet<String> = (0..1000).map(|_| ids.mint(IdKind::Turn)).collect();
+        assert_eq!(minted.len(), 1000);
+        let is_well_formed = |id: &String| {
+            let digits = id.strip_prefix("t-").unwrap_or_default();
+            digits.len() == 12 && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+        };
+        assert!(minted.iter().all(is_well_formed), "{minted:?}");
+        assert_ne!(ids.mint(IdKind::Item), UuidIds::default().mint(IdKind::Item));
+    }
 
     #[test]
     fn a_clock_before_1970_mints_ids_all_the_same() {

@@ -89,7 +89,7 @@ fn mirror_setup(
         store,
         archive,
         models: Arc::new(FileNames(catalogue.clone())),
-        ids: Arc::new(UuidIds),
+        ids: Arc::new(UuidIds::default()),
         dir: files.dir.clone(),
         dir_is_fixed: files.fixed,
         mode: setup.settings.mode,

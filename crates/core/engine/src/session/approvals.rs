@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskId, AskKind, AskWait, Body, BudgetAsk, Call, Entry, Fault, FaultKind, IdKind,
-    Outcome, PeerId, PermissionAsk, Scope,
+    NumberedSet, Outcome, PeerId, PermissionAsk, Scope,
 };
 
 use super::extensions::dialogs::Dialog;
@@ -40,11 +40,11 @@ impl OpenAsk {
 pub(super) struct Approvals {
     open: HashMap<AskId, OpenAsk>,
     /// Peers that hear questions and cannot answer them.
-    mute: HashSet<PeerId>,
+    mute: NumberedSet<PeerId>,
     /// Those that are here to be told and for nothing else.
-    listeners: HashSet<PeerId>,
+    listeners: NumberedSet<PeerId>,
     /// Those that cannot show the dialogs of extensions.
-    without_dialogs: HashSet<PeerId>,
+    without_dialogs: NumberedSet<PeerId>,
     /// Since when questions wait that have a time, and when the next of them is over.
     asked_at: HashMap<AskId, Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -295,6 +295,10 @@ impl Session {
 
     /// Sets the timer for the question that has waited longest.
     pub(super) fn arm_asks(&mut self) {
+        // Nothing waits, and nothing has since the timer was set last.
+        if self.approvals.open.is_empty() && self.approvals.asked_at.is_empty() {
+            return;
+        }
         let is_timed = |ask: &OpenAsk| matches!(ask.kind, AskKind::Permission(_) | AskKind::Budget(_));
         let open = self.approvals.open.iter().filter(|(_, ask)| is_timed(ask));
         let open: Vec<AskId> = open.map(|(id, _)| id.clone()).collect();

@@ -6,15 +6,14 @@ mod catching_up;
 mod open_round;
 mod running_reply;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
     Body, CallEntry, Cursor, Delta, EncodedOnce, Entry, Event, ExtensionEvent, Fault, FaultKind, Gate, Hears, Later,
-    Level, ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
-    WatchEvent,
+    Level, ModelEntry, NumberedMap, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag,
+    Told, Usage, WatchEvent,
 };
 
 use super::jobs::left_too_soon;
@@ -42,7 +41,7 @@ pub(crate) struct Peers {
     extensions: Vec<(Arc<Outbox>, Hears)>,
     catching_up: Vec<CatchingUp>,
     /// What those who are here said about themselves.
-    facts: HashMap<PeerId, PeerFacts>,
+    facts: NumberedMap<PeerId, PeerFacts>,
     /// How the session stands may be different from what watchers know.
     pub(super) is_news: bool,
     usage: Usage,

@@ -204,7 +204,7 @@ async fn announce(services: &SharedServices, news: AskNews) {
     };
     if let Some((event, data)) = told {
         // The end takes the place of the question, for who has read neither.
-        services.news.tell(Topic::Asks, Some(&SessionId::from(ask.id.as_str())), event, data);
+        services.news.tell(Topic::Asks, Some(&SessionId::from(ask.id.as_str())), event, || data);
     }
 }
 

@@ -42,13 +42,15 @@ impl Board {
         match told.event {
             Event::Watch(WatchEvent::Stands(glance)) => {
                 let before = lock(&self.standing).insert(session.clone(), glance.clone());
-                lock(&counts.0.touched).touch(&session);
+                // What is written to it touches it from then on.
+                if before.is_none() {
+                    lock(&counts.0.touched).touch(&session, None);
+                }
                 if before.as_ref().is_none_or(|before| is_otherwise(before, &glance)) {
-                    let row = lane_row(&session, &glance, None);
-                    news.tell(Topic::Lanes, Some(&session), "lane", json(&row));
+                    tell_lane(news, &session, &glance);
                 }
                 if before.is_none_or(|before| before.title != glance.title || before.last_seq != glance.last_seq) {
-                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, &glance, true)));
+                    tell_session(news, &session, &glance, true);
                 }
             }
             Event::Watch(WatchEvent::Ended) => {
@@ -63,13 +65,8 @@ impl Board {
                         peers: 0,
                         ..(*glance).clone()
                     };
-                    news.tell(Topic::Lanes, Some(&session), "lane", json(&lane_row(&session, &idle, None)));
-                    news.tell(
-                        Topic::Sessions,
-                        Some(&session),
-                        "session",
-                        json(&session_news(&session, &glance, false)),
-                    );
+                    tell_lane(news, &session, &idle);
+                    tell_session(news, &session, &glance, false);
                 }
             }
             // What was left out comes with the next word about it.
@@ -108,6 +105,14 @@ impl Board {
     }
 }
 
+fn tell_lane(news: &NewsLog, session: &SessionId, glance: &Glance) {
+    news.tell(Topic::Lanes, Some(session), "lane", || json(&lane_row(session, glance, None)));
+}
+
+fn tell_session(news: &NewsLog, session: &SessionId, glance: &Glance, live: bool) {
+    news.tell(Topic::Sessions, Some(session), "session", || json(&session_news(session, glance, live)));
+}
+
 fn state(glance: &Glance) -> LaneState {
     match glance {
         Glance { asks: 1.., .. } => LaneState::Asking,
@@ -128,8 +133,11 @@ pub(super) fn lane(glance: &Glance) -> SessionLane {
 
 /// Whether a lane's row has changed. When it last moved is no news.
 fn is_otherwise(before: &Glance, now: &Glance) -> bool {
-    let row = |glance: &Glance| (glance.peers, glance.tool.clone(), glance.model.clone(), glance.title.clone());
-    lane(before) != lane(now) || row(before) != row(now)
+    fn row(glance: &Glance) -> impl PartialEq {
+        let Glance { turn, waiting, peers, tool, model, title, .. } = glance;
+        (state(glance), waiting, turn, peers, tool, model, title)
+    }
+    row(before) != row(now)
 }
 
 pub(super) fn idle() -> SessionLane {

@@ -68,7 +68,8 @@ impl Counters {
     }
 
     fn ended(&mut self, session: &SessionId, stop: Stop, at_ms: i64) {
-        let cut = self.cut.remove(session);
+        // Hardly any turn is.
+        let cut = if self.cut.is_empty() { None } else { self.cut.remove(session) };
         match stop {
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => self.complete += 1,
             Stop::Interrupted => {
@@ -109,7 +110,7 @@ impl Counters {
             ok: status == "ok",
             input_tokens: usage.prompt(),
             output_tokens: usage.output,
-            session_id: session.to_string(),
+            session_id: session.as_str().to_owned(),
             status,
         };
         ring(&mut self.recent, call, RECENT_CALLS);

@@ -1,6 +1,6 @@
 //! Runs that were, from what is written to logs. A ring: nothing grows with uptime.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::Arc;
 
 use dialect_gateway::GatewayRefusal;
@@ -50,9 +50,11 @@ impl RunHistory {
                     Stop::Interrupted => RunOutcome::Cancelled,
                     Stop::Error => RunOutcome::Error,
                 };
-                if let Some(run) = self.run_of(session).filter(|run| run.turn == end.turn) {
+                if let hash_map::Entry::Occupied(open) = self.open.entry(session.clone())
+                    && let Some(run) = self.runs.get_mut(open.get()).filter(|run| run.turn == end.turn)
+                {
                     (run.state, run.ended_ms) = (state, Some(entry.at_ms));
-                    self.open.remove(session);
+                    open.remove();
                 }
             }
             Body::Call(CallEntry::Started { .. }) => {
@@ -74,11 +76,12 @@ impl RunHistory {
     }
 
     fn started(&mut self, session: &SessionId, turn: &TurnId, at_ms: i64) {
+        self.made += 1;
         // One whose end was never written is over when the next one begins.
-        if let Some(lost) = self.run_of(session) {
+        let lost = self.open.insert(session.clone(), self.made);
+        if let Some(lost) = lost.and_then(|number| self.runs.get_mut(&number)) {
             lost.state = RunOutcome::Error;
         }
-        self.made += 1;
         let run = KeptRun {
             session: session.clone(),
             turn: turn.clone(),
@@ -89,7 +92,6 @@ impl RunHistory {
             tools: 0,
         };
         self.runs.insert(self.made, run);
-        self.open.insert(session.clone(), self.made);
         if self.runs.len() > RUNS_MAX
             && let Some((number, oldest)) = self.runs.pop_first()
             && self.open.get(&oldest.session) == Some(&number)

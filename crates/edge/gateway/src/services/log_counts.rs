@@ -9,7 +9,6 @@ use telemetry::watch::{LogWatch, WatchedProvider, WatchedStore};
 use vocab::{Body, Durability, Entry, Fault, Provider, SessionId, Store, UserFrom};
 
 use super::board::deleted_news;
-use super::touched::TouchedSessions;
 use super::{GatewayCounts, json, lock};
 
 impl GatewayCounts {
@@ -27,8 +26,7 @@ impl GatewayCounts {
 impl LogWatch for GatewayCounts {
     fn written(&self, session: &SessionId, entries: &[Arc<Entry>], durability: Durability, took: Duration) {
         self.0.numbers.store.written(durability, took);
-        let mut touched = lock(&self.0.touched);
-        touched.touch(session);
+        lock(&self.0.touched).touch(session, last_said(entries));
         for entry in entries {
             let is_written_by_people =
                 matches!(entry.body, Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. });
@@ -36,9 +34,7 @@ impl LogWatch for GatewayCounts {
                 let (frontend, user) = frontend_and_user(session);
                 lock(&self.0.presence).seen(frontend, user, entry.at_ms);
             }
-            said(&mut touched, session, entry);
         }
-        drop(touched);
         lock(&self.0.asks).written(session, entries);
         entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
         let mut counters = lock(&self.0.counters);
@@ -50,8 +46,9 @@ impl LogWatch for GatewayCounts {
 
     /// They say when the session was last spoken in, and add to nothing.
     fn copied(&self, session: &SessionId, entries: &[Arc<Entry>]) {
-        let mut touched = lock(&self.0.touched);
-        entries.iter().for_each(|entry| said(&mut touched, session, entry));
+        if let Some(said_ms) = last_said(entries) {
+            lock(&self.0.touched).touch(session, Some(said_ms));
+        }
     }
 
     fn refused(&self, _: &SessionId, _: &Fault) {
@@ -66,7 +63,7 @@ impl LogWatch for GatewayCounts {
         self.0.numbers.logged.forget(session);
         self.0.deletions.tell(session);
         // In the place of nothing: what the engine still says of the session must not take its place.
-        self.0.news.tell(Topic::Sessions, None, "session", json(&deleted_news(session)));
+        self.0.news.tell(Topic::Sessions, None, "session", || json(&deleted_news(session)));
     }
 
     fn released(&self, session: &SessionId) {
@@ -74,8 +71,8 @@ impl LogWatch for GatewayCounts {
     }
 }
 
-fn said(touched: &mut TouchedSessions, session: &SessionId, entry: &Entry) {
-    if matches!(entry.body, Body::User { .. } | Body::Assistant { .. }) {
-        touched.message(session, entry.at_ms);
-    }
+/// When the last of the messages among these was said.
+fn last_said(entries: &[Arc<Entry>]) -> Option<i64> {
+    let is_said = |entry: &&Arc<Entry>| matches!(entry.body, Body::User { .. } | Body::Assistant { .. });
+    entries.iter().rfind(is_said).map(|entry| entry.at_ms)
 }

@@ -196,7 +196,7 @@ impl GatewayService {
     pub fn log(&self, level: &'static str, text: &str) {
         let text = vocab::visible::visible_line(&vocab::masking::mask(&self.0.parts.keyring.scrub(text)));
         let line = LogLine { ts: self.0.parts.clock.now_ms(), level, text };
-        self.0.news.tell(Topic::Logs, None, "log", json(&line));
+        self.0.news.tell(Topic::Logs, None, "log", || json(&line));
     }
 
     /// An unknown sender wrote this: whether it is a code that lets them in. From then on they are known.

@@ -2,6 +2,7 @@
 //! things stand and not how they came about. Who waits is woken.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ const METRICS_MS: u64 = 5_000;
 
 #[derive(Default)]
 pub(super) struct NewsLog {
+    /// Somebody has a mark. Before that there is nobody whom anything could be told behind one.
+    is_read: AtomicBool,
     kept: Mutex<KeptNews>,
     told: Notify,
 }
@@ -36,7 +39,17 @@ struct KeptNews {
 
 impl NewsLog {
     /// `about`: what this takes the place of.
-    pub(super) fn tell(&self, topic: Topic, about: Option<&SessionId>, event: &'static str, data: Json) {
+    pub(super) fn tell(
+        &self,
+        topic: Topic,
+        about: Option<&SessionId>,
+        event: &'static str,
+        data: impl FnOnce() -> Json,
+    ) {
+        if !self.is_read.load(Ordering::Acquire) {
+            return;
+        }
+        let data = data();
         let mut kept = lock(&self.kept);
         kept.number += 1;
         let number = kept.number;
@@ -60,6 +73,7 @@ impl NewsLog {
     }
 
     fn mark(&self) -> NewsMark {
+        self.is_read.store(true, Ordering::Release);
         NewsMark(lock(&self.kept).number)
     }
 
@@ -165,19 +179,29 @@ pub(super) async fn news(
 mod tests {
     use super::*;
 
-    fn data(text: &str) -> Json {
-        Json::trusted(format!("\"{text}\""))
+    fn data(text: &str) -> impl FnOnce() -> Json {
+        move || Json::trusted(format!("\"{text}\""))
+    }
+
+    #[test]
+    fn what_nobody_could_be_told_is_not_made() {
+        let log = NewsLog::default();
+        log.tell(Topic::Lanes, None, "lane", || unreachable!("nobody has asked"));
+        let mark = log.mark();
+        log.tell(Topic::Lanes, None, "lane", data("a"));
+        assert_eq!(log.since(&[Topic::Lanes], mark).0.len(), 1);
     }
 
     #[test]
     fn what_is_new_of_a_session_takes_the_place_of_what_was() {
         let log = NewsLog::default();
+        let start = log.mark();
         let (one, two) = (SessionId::from("one"), SessionId::from("two"));
         log.tell(Topic::Lanes, Some(&one), "lane", data("a"));
         log.tell(Topic::Lanes, Some(&two), "lane", data("b"));
         log.tell(Topic::Sessions, Some(&one), "session", data("c"));
         log.tell(Topic::Lanes, Some(&one), "lane", data("d"));
-        let (items, mark) = log.since(&[Topic::Lanes], NewsMark(0));
+        let (items, mark) = log.since(&[Topic::Lanes], start);
         assert_eq!(items.iter().map(|item| item.data.as_str()).collect::<Vec<_>>(), ["\"b\"", "\"d\""]);
         assert_eq!(mark, NewsMark(4));
         assert!(log.since(&Topic::ALL, mark).0.is_empty());
@@ -186,6 +210,7 @@ mod tests {
     #[test]
     fn there_are_never_more_than_fit_and_a_long_answer_comes_in_pieces() {
         let log = NewsLog::default();
+        let start = log.mark();
         for number in 0..NEWS_MAX * 2 {
             log.tell(Topic::Logs, None, "log", data(&number.to_string()));
             log.tell(Topic::Lanes, Some(&SessionId::from(number.to_string())), "lane", data("x"));
@@ -194,7 +219,7 @@ mod tests {
         assert_eq!((kept.items.len(), kept.logs), (NEWS_MAX, LOG_LINES));
         assert_eq!(kept.newest.len(), NEWS_MAX - LOG_LINES, "nothing is remembered of what is gone");
         drop(kept);
-        let (mut mark, mut lines) = (NewsMark(0), 0);
+        let (mut mark, mut lines) = (start, 0);
         loop {
             let (items, now) = log.since(&[Topic::Logs], mark);
             (mark, lines) = (now, lines + items.len());

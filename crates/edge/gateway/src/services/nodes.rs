@@ -82,7 +82,7 @@ pub(super) fn gone(services: &SharedServices, connection: &str) {
 fn tell(services: &SharedServices, change: NodeChange, node: NodeName) {
     let about = vocab::SessionId::from(&*node.id);
     let news = NodeNews { change, node, at: services.now_ms() };
-    services.news.tell(Topic::Nodes, Some(&about), "node", json(&news));
+    services.news.tell(Topic::Nodes, Some(&about), "node", || json(&news));
 }
 
 pub(super) async fn carry_out(

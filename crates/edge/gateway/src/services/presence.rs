@@ -13,7 +13,8 @@ type Sender = (Arc<str>, Arc<str>);
 
 #[derive(Default)]
 pub(super) struct PresenceBook {
-    senders: HashMap<Sender, SeenSender>,
+    /// By channel and name.
+    senders: HashMap<Arc<str>, HashMap<Arc<str>, SeenSender>>,
     by_use: BTreeMap<u64, Sender>,
     uses: u64,
 }
@@ -28,23 +29,34 @@ struct SeenSender {
 impl PresenceBook {
     pub(super) fn seen(&mut self, channel: &str, sender: &str, at_ms: i64) {
         self.uses += 1;
-        let key: Sender = (channel.into(), sender.into());
-        let fresh = SeenSender { first_ms: at_ms, last_ms: at_ms, messages: 0, used: self.uses };
-        let seen = self.senders.entry(key.clone()).or_insert(fresh);
-        self.by_use.remove(&seen.used);
-        seen.last_ms = at_ms;
-        seen.messages += 1;
-        seen.used = self.uses;
-        self.by_use.insert(self.uses, key);
-        if self.senders.len() > PRESENCE_MAX
-            && let Some((_, oldest)) = self.by_use.pop_first()
+        let known = self.senders.get_mut(channel).and_then(|senders| senders.get_mut(sender));
+        let key = if let Some(seen) = known {
+            (seen.last_ms, seen.messages) = (at_ms, seen.messages + 1);
+            self.by_use.remove(&std::mem::replace(&mut seen.used, self.uses))
+        } else {
+            let (channel, sender): Sender = (channel.into(), sender.into());
+            let fresh = SeenSender { first_ms: at_ms, last_ms: at_ms, messages: 1, used: self.uses };
+            self.senders.entry(channel.clone()).or_default().insert(sender.clone(), fresh);
+            Some((channel, sender))
+        };
+        self.by_use.extend(key.map(|key| (self.uses, key)));
+        if self.by_use.len() > PRESENCE_MAX
+            && let Some((_, (channel, sender))) = self.by_use.pop_first()
+            && let Some(senders) = self.senders.get_mut(&channel)
         {
-            self.senders.remove(&oldest);
+            senders.remove(&sender);
+            if senders.is_empty() {
+                self.senders.remove(&channel);
+            }
         }
     }
 
+    fn of(&self, (channel, sender): &Sender) -> Option<&SeenSender> {
+        self.senders.get(channel)?.get(sender)
+    }
+
     pub(super) fn list(&self, params: &PresenceParams, now_ms: i64, online_ms: i64) -> PresenceResult {
-        let newest_first = self.by_use.values().rev().filter_map(|key| Some((key, self.senders.get(key)?)));
+        let newest_first = self.by_use.values().rev().filter_map(|key| Some((key, self.of(key)?)));
         let of_channel =
             newest_first.filter(|((channel, _), _)| params.channel.as_ref().is_none_or(|it| it.0 == *channel));
         let mut summary = PresenceSummary { total: 0, online: 0, offline: 0 };
@@ -106,8 +118,8 @@ mod tests {
         (0..PRESENCE_MAX).for_each(|it| book.seen("c", &it.to_string(), 0));
         book.seen("c", "0", 1);
         book.seen("c", "new", 2);
-        assert_eq!((book.senders.len(), book.by_use.len()), (PRESENCE_MAX, PRESENCE_MAX));
-        let has = |name: &str| book.senders.contains_key(&("c".into(), name.into()));
+        assert_eq!((book.senders["c"].len(), book.by_use.len()), (PRESENCE_MAX, PRESENCE_MAX));
+        let has = |name: &str| book.of(&("c".into(), name.into())).is_some();
         assert_eq!((has("0"), has("1"), has("new")), (true, false, true));
     }
 }

@@ -22,12 +22,21 @@ enum LastMessage {
 }
 
 impl TouchedSessions {
-    pub(super) fn touch(&mut self, session: &SessionId) {
-        self.put(session, None);
-    }
-
-    pub(super) fn message(&mut self, session: &SessionId, at_ms: i64) {
-        self.put(session, Some(LastMessage::At(Some(at_ms))));
+    /// It was used, and where something was said in it, that was then.
+    pub(super) fn touch(&mut self, session: &SessionId, said_ms: Option<i64>) {
+        self.uses += 1;
+        let (used, known) = self.by_id.entry(session.clone()).or_insert((0, LastMessage::Unknown));
+        let id = self.by_use.remove(used).unwrap_or_else(|| session.clone());
+        self.by_use.insert(self.uses, id);
+        *used = self.uses;
+        if said_ms.is_some() {
+            *known = LastMessage::At(said_ms);
+        }
+        if self.by_id.len() > TOUCHED_MAX
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.by_id.remove(&oldest);
+        }
     }
 
     /// The store said so; what was learned since is newer.
@@ -45,20 +54,6 @@ impl TouchedSessions {
 
     pub(super) fn has(&self, session: &SessionId) -> bool {
         self.by_id.contains_key(session)
-    }
-
-    fn put(&mut self, session: &SessionId, last: Option<LastMessage>) {
-        self.uses += 1;
-        let (used, known) = self.by_id.entry(session.clone()).or_insert((0, LastMessage::Unknown));
-        self.by_use.remove(used);
-        *used = self.uses;
-        *known = last.unwrap_or(*known);
-        self.by_use.insert(self.uses, session.clone());
-        if self.by_id.len() > TOUCHED_MAX
-            && let Some((_, oldest)) = self.by_use.pop_first()
-        {
-            self.by_id.remove(&oldest);
-        }
     }
 
     /// Those of which the store has to be asked first.
@@ -94,11 +89,11 @@ mod tests {
     fn the_newest_word_counts_and_the_longest_unused_goes() {
         let mut touched = TouchedSessions::default();
         let id = |number: usize| SessionId::from(format!("s{number}"));
-        (0..TOUCHED_MAX).for_each(|number| touched.touch(&id(number)));
-        touched.message(&id(0), 5);
+        (0..TOUCHED_MAX).for_each(|number| touched.touch(&id(number), None));
+        touched.touch(&id(0), Some(5));
         touched.learn(&id(0), Some(3));
         touched.learn(&id(1), Some(3));
-        touched.touch(&id(TOUCHED_MAX));
+        touched.touch(&id(TOUCHED_MAX), None);
         assert_eq!(touched.by_id.len(), TOUCHED_MAX);
         assert_eq!(touched.by_id.get(&id(0)).map(|(_, last)| *last), Some(LastMessage::At(Some(5))));
         assert!(!touched.by_id.contains_key(&id(1)), "nobody touched it for longest");
@@ -111,10 +106,10 @@ mod tests {
     fn a_page_has_the_newest_first_and_those_without_a_message_last() {
         let mut touched = TouchedSessions::default();
         for (name, last) in [("d", None), ("b", Some(7)), ("a", Some(7)), ("c", Some(9)), ("e", None)] {
-            touched.touch(&SessionId::from(name));
+            touched.touch(&SessionId::from(name), None);
             touched.learn(&SessionId::from(name), last);
         }
-        touched.touch(&SessionId::from("unwritten"));
+        touched.touch(&SessionId::from("unwritten"), None);
         let page = |limit, offset| {
             let (page, total) = touched.page(|it| it.as_str() != "b", limit, offset);
             (page.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>().join(""), total)

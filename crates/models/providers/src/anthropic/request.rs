@@ -1,5 +1,6 @@
 //! A request in Anthropic format.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,8 +43,8 @@ impl AnthropicDraft {
 }
 
 impl Draft for AnthropicDraft {
-    fn path(&self) -> String {
-        "/messages".to_owned()
+    fn path(&self) -> Cow<'static, str> {
+        "/messages".into()
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {

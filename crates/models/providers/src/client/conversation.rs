@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::thinking::clamp;
-use vocab::{CallAbout, CallSpec, Chat, Message, ModelInfo, ModelStream, Sent, TracePlace};
+use vocab::{CallAbout, CallSpec, Chat, Message, ModelInfo, ModelStream, TracePlace};
 
 use super::ServerState;
 use crate::format::Encoder;
-use crate::model_call::{ModelCall, ModelRequest};
+use crate::model_call::{LastSent, ModelCall, ModelRequest};
 
 /// The longest idle time that can be set; more means the same.
 const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -20,7 +20,7 @@ pub(super) struct Conversation {
     /// As [`ModelInfo::levels`].
     levels: Option<Arc<[Arc<str>]>>,
     /// Told with the call before.
-    sent: Option<Arc<Sent>>,
+    sent: Option<LastSent>,
 }
 
 impl Chat for Conversation {

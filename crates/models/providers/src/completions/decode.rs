@@ -9,6 +9,7 @@ use vocab::{Finish, ModelEvent, Usage};
 
 use super::chunk::{ChoiceDelta, CompletionsChunk};
 use super::details::ReasoningDetails;
+use super::plain::PlainChunk;
 use super::stop::{settle, stopped};
 use crate::faults;
 use crate::format::{DecodeTrouble, Decoder, Flow};
@@ -43,6 +44,28 @@ impl CompletionsDecoder {
             pattern: EventPattern::default(),
             server,
         }
+    }
+
+    /// As [`CompletionsDecoder::take`], of a chunk that has little to say.
+    fn take_plain(
+        &mut self,
+        chunk: &PlainChunk<'_>,
+        whole: &[u8],
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), DecodeTrouble> {
+        let usage = chunk.usage();
+        self.usage = usage.or(self.usage);
+        if let Some(words) = chunk.words.filter(|words| !words.is_empty()) {
+            if usage.is_none() && chunk.finish_reason.is_none() {
+                self.pattern.learn(whole, words);
+            }
+            out.extend(self.details.told().map(ModelEvent::Seal));
+            out.push_back(ModelEvent::Text(words.to_owned()));
+        }
+        if let Some(reason) = chunk.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.finish = Some(stopped(reason, None)?);
+        }
+        Ok(())
     }
 
     fn take(
@@ -116,7 +139,10 @@ impl Decoder for CompletionsDecoder {
             return Ok(Flow::On);
         }
         self.pattern.forget();
-        self.whole(data, out)?;
+        match PlainChunk::read(data) {
+            Some(chunk) => self.take_plain(&chunk, data, out)?,
+            None => self.whole(data, out)?,
+        }
         Ok(Flow::On)
     }
     fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {

@@ -1,5 +1,7 @@
 //! A request in Chat Completions format.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -9,6 +11,14 @@ use super::routing;
 use super::thinking::{AskedThinking, ThinkingFormat};
 use crate::format::{Draft, WrittenBody};
 use crate::json::string;
+
+/// Of a head: what differs from call to call, tools, and the instructions with what stands around them.
+const PIECES_MAX: usize = 5;
+
+/// How messages begin: without instructions, and with some in either role.
+const MESSAGES: &[u8] = br#""messages":["#;
+const SYSTEM: &[u8] = br#""messages":[{"role":"system","content":"#;
+const DEVELOPER: &[u8] = br#""messages":[{"role":"developer","content":"#;
 
 /// One request, ready to be written as often as it must be sent.
 pub(super) struct CompletionsDraft {
@@ -32,8 +42,8 @@ pub(super) struct CompletionsDraft {
 }
 
 impl Draft for CompletionsDraft {
-    fn path(&self) -> String {
-        "/chat/completions".to_owned()
+    fn path(&self) -> Cow<'static, str> {
+        "/chat/completions".into()
     }
 
     fn write(&self) -> WrittenBody {
@@ -47,7 +57,7 @@ impl Draft for CompletionsDraft {
         if self.max_tokens > 0 {
             let long = self.quirks.has(CompletionsQuirks::LONG_LIMIT_NAME);
             let name = if long { "max_completion_tokens" } else { "max_tokens" };
-            head.put_slice(format!("\"{name}\":{},", self.max_tokens).as_bytes());
+            write!(head, "\"{name}\":{},", self.max_tokens).expect("memory takes everything");
         }
         if let Some(thinking) = &self.thinking {
             self.thinking_format.put(&mut head, thinking, !self.quirks.has(CompletionsQuirks::NO_EFFORT));
@@ -64,15 +74,14 @@ impl Draft for CompletionsDraft {
         if self.tools.is_empty() && self.called && self.quirks.has(CompletionsQuirks::EMPTY_TOOLS) {
             head.put_slice(br#""tools":[],"#);
         }
-        let mut system = BytesMut::from(&br#""messages":["#[..]);
-        let mut pieces = vec![head.freeze(), self.tools.clone()];
+        let mut pieces = Vec::with_capacity(PIECES_MAX);
+        pieces.extend([head.freeze(), self.tools.clone()]);
         if self.instructions.is_empty() {
-            pieces.push(system.freeze());
+            pieces.push(Bytes::from_static(MESSAGES));
         } else {
-            let role = if self.quirks.has(CompletionsQuirks::NO_DEVELOPER) { "system" } else { "developer" };
-            system.put_slice(format!(r#"{{"role":"{role}","content":"#).as_bytes());
+            let role = if self.quirks.has(CompletionsQuirks::NO_DEVELOPER) { SYSTEM } else { DEVELOPER };
             let end: &[u8] = if self.messages.is_empty() { b"}" } else { b"}," };
-            pieces.extend([system.freeze(), self.instructions.clone(), Bytes::from_static(end)]);
+            pieces.extend([Bytes::from_static(role), self.instructions.clone(), Bytes::from_static(end)]);
         }
         WrittenBody { head: pieces, messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
     }

@@ -1,5 +1,6 @@
 //! A request in Gemini's format.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -54,10 +55,10 @@ impl GeminiDraft {
 }
 
 impl Draft for GeminiDraft {
-    fn path(&self) -> String {
+    fn path(&self) -> Cow<'static, str> {
         match &self.wrap {
-            Some(_) => "/v1internal:streamGenerateContent?alt=sse".to_owned(),
-            None => format!("/models/{}:streamGenerateContent?alt=sse", segment(&self.model)),
+            Some(_) => "/v1internal:streamGenerateContent?alt=sse".into(),
+            None => format!("/models/{}:streamGenerateContent?alt=sse", segment(&self.model)).into(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A request in Responses format.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -29,8 +30,8 @@ pub(super) struct ResponsesDraft {
 }
 
 impl Draft for ResponsesDraft {
-    fn path(&self) -> String {
-        "/responses".to_owned()
+    fn path(&self) -> Cow<'static, str> {
+        "/responses".into()
     }
 
     fn write(&self) -> WrittenBody {

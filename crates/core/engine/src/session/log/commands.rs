@@ -1,9 +1,8 @@
 //! Commands under way: who wants each, and the key by which a repeat of it is known.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{Event, Fault, KeptReply, Keyed, PeerId, Principal, Reply, Tag};
+use vocab::{Event, Fault, KeptReply, Keyed, NumberedMap, PeerId, Principal, Reply, Tag};
 
 use super::SessionLog;
 use crate::outbox::Outbox;
@@ -20,7 +19,7 @@ pub(crate) struct Provenance {
 
 #[derive(Default)]
 pub(crate) struct Commands {
-    under_way: HashMap<(PeerId, Tag), CommandUnderWay>,
+    under_way: NumberedMap<(PeerId, Tag), CommandUnderWay>,
     /// The one that is being looked at and has no answer yet, should the session break on it.
     answering: Option<(Arc<Outbox>, Tag)>,
     /// Who wants what is being done now.
