@@ -82,7 +82,7 @@ struct Inner {
 #[derive(Default)]
 struct WatchedQueue {
     /// How sessions stand, the newest of each.
-    stands: BTreeMap<SessionId, Told>,
+    stands: BTreeMap<SessionId, Box<Told>>,
     /// Sessions of which something was left out.
     missed: BTreeSet<SessionId>,
 }
@@ -168,7 +168,7 @@ impl Outbox {
             Event::Watch(_) => {
                 let stands = &mut inner.watched.get_or_insert_default().stands;
                 if stands.len() < GLANCES_MAX || stands.contains_key(&told.session) {
-                    stands.insert(told.session.clone(), told);
+                    stands.insert(told.session.clone(), Box::new(told));
                 }
             }
             // Behind a gap nothing is told of that session until it was said that there is one.
@@ -280,7 +280,7 @@ impl Outbox {
         if let Some(watched) = inner.watched.take() {
             let missed = watched.missed.into_iter();
             into.extend(missed.map(|session| Told::new(session, Event::Watch(WatchEvent::Missed))));
-            into.extend(watched.stands.into_values());
+            into.extend(watched.stands.into_values().map(|told| *told));
         }
         if let Some((session, count)) = inner.unshown.take() {
             let text = format!("{count} of what was to be shown was left out: nobody read").into();

@@ -269,16 +269,16 @@ impl Router {
     }
 
     fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb, provenance: Provenance) {
-        let session = match self.resolve(&target) {
-            Ok(session) => session,
+        let handle = match self.find(&target) {
+            Ok(handle) => handle,
             Err(fault) => return self.reply(None, tag, Err(fault)),
         };
-        let mailbox = self.on[&session].mail.clone();
         let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance: Some(Box::new(provenance)) };
-        match mailbox.try_send(mail) {
-            Ok(()) => {}
-            Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
-            Err(TrySendError::Full(mail)) if self.change.is_some() => {
+        let Err(refused) = handle.mail.try_send(mail) else { return };
+        let (session, mailbox) = (handle.id.clone(), handle.mail.clone());
+        match refused {
+            TrySendError::Closed(_) => self.session_gone(session, tag),
+            TrySendError::Full(mail) if self.change.is_some() => {
                 if let Mail::Verb { verb, provenance, .. } = *mail {
                     let (by, key, trace) = provenance.map_or((None, None, None), |it| (Some(it.by), it.key, it.trace));
                     let (target, verb) = (Target::Session(session), Verb::Session(verb));
@@ -286,7 +286,7 @@ impl Router {
                 }
             }
             // The session waits for something; no other session waits for it.
-            Err(TrySendError::Full(mail)) => {
+            TrySendError::Full(mail) => {
                 let about = session.clone();
                 let sent = async move {
                     let is_gone = mailbox.send_boxed(mail).await.is_err();
@@ -319,15 +319,18 @@ impl Router {
     }
 
     fn resolve(&self, target: &Target) -> Result<SessionId, Fault> {
+        self.find(target).map(|handle| handle.id.clone())
+    }
+
+    /// The session that is meant, where the peer is on it.
+    fn find(&self, target: &Target) -> Result<&Handle, Fault> {
         let session = match target {
             Target::Current => self.current.as_ref(),
             Target::Session(id) => Some(id),
         };
-        match session {
-            Some(id) if self.on.contains_key(id) => Ok(id.clone()),
-            Some(id) => Err(Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"))),
-            None => Err(Fault::new(FaultKind::UnknownSession, "no session is open")),
-        }
+        let unknown = |text: String| Fault::new(FaultKind::UnknownSession, text);
+        let id = session.ok_or_else(|| unknown("no session is open".to_owned()))?;
+        self.on.get(id).ok_or_else(|| unknown(format!("unknown session: {id}")))
     }
 
     pub(crate) fn reply(&self, session: Option<SessionId>, tag: Tag, result: Result<Reply, Fault>) {

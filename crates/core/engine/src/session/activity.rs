@@ -241,6 +241,12 @@ impl Activity {
     pub(super) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
+    /// These are carried out. The turn has others soon, and their room is kept for them as long as it runs.
+    pub(super) fn effects_done(&mut self, emptied: Vec<Effect>) {
+        if self.effects.capacity() == 0 && self.turn().is_some() {
+            self.effects = emptied;
+        }
+    }
     pub(super) fn has_effects(&self) -> bool {
         !self.effects.is_empty()
     }

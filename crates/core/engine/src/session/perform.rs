@@ -17,9 +17,11 @@ impl Session {
     pub(super) fn settle(&mut self) {
         loop {
             while self.activity.has_effects() {
-                for effect in self.activity.take_effects() {
+                let mut effects = self.activity.take_effects();
+                for effect in effects.drain(..) {
                     self.perform(effect);
                 }
+                self.activity.effects_done(effects);
             }
             if self.activity.is_compaction_next() {
                 self.compact_next();

@@ -88,7 +88,7 @@ impl InForce {
     pub(super) fn own(&self) -> &OwnWishes {
         &self.own
     }
-    pub(super) fn stance(&self) -> Stance {
+    fn stance(&self) -> Stance {
         Stance {
             settings: self.now.clone(),
             model: self.chosen().clone(),
@@ -165,8 +165,11 @@ impl InForce {
         self.changes.keep(committed, last_seq, before);
     }
     /// What peers may know: without changes that are not written yet.
-    pub(super) fn settled(&self, committed: u64) -> Stance {
-        self.changes.before(committed).cloned().unwrap_or_else(|| self.stance())
+    pub(super) fn settled(&self, committed: u64) -> ShownStance<'_> {
+        self.changes.before(committed).map_or_else(|| self.shown(), Stance::shown)
+    }
+    pub(super) fn shown(&self) -> ShownStance<'_> {
+        ShownStance { settings: &self.now, model: self.chosen(), own: &self.own }
     }
     /// A write failed: what it was to record is not in force. The model that was chosen before, where something is taken back.
     fn take_back(&mut self, committed: u64) -> Option<Arc<ModelInfo>> {
@@ -179,13 +182,26 @@ impl InForce {
 }
 
 /// How a session behaves at one moment.
-#[derive(Clone)]
 pub(super) struct Stance {
-    pub(super) settings: Settings,
+    settings: Settings,
     /// The chosen model.
-    pub(super) model: Arc<ModelInfo>,
+    model: Arc<ModelInfo>,
     is_model_gone: bool,
-    pub(super) own: OwnWishes,
+    own: OwnWishes,
+}
+
+impl Stance {
+    fn shown(&self) -> ShownStance<'_> {
+        ShownStance { settings: &self.settings, model: &self.model, own: &self.own }
+    }
+}
+
+/// What peers are told of it.
+#[derive(Clone, Copy)]
+pub(super) struct ShownStance<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) model: &'a Arc<ModelInfo>,
+    pub(super) own: &'a OwnWishes,
 }
 
 /// Changes that a failed write would take back, oldest first: the entry whose commit makes each of them final, and how

@@ -6,23 +6,23 @@ use tokio::time::Instant;
 use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
-use super::settings::Stance;
+use super::settings::ShownStance;
 use super::{Session, toolset};
 
 impl Session {
     pub(super) fn state(&self) -> State {
-        self.state_of(&self.settings.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
+        self.state_of(self.settings.shown(), self.log.logged(), self.current_turn(), self.log.last_seq())
     }
 
     /// As [`Session::state`], without what is still on its way to the store: that comes live.
     pub(super) fn told_state(&self) -> State {
         let turn = self.log.told_turn().cloned();
-        self.state_of(&self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
+        self.state_of(self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
     }
 
-    fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
+    fn state_of(&self, shown: ShownStance<'_>, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let counted = self.view.counted();
-        let Stance { settings, model, own, .. } = stance;
+        let ShownStance { settings, model, own } = shown;
         State {
             session: self.id.clone(),
             workspace: settings.workspace.clone(),
@@ -53,7 +53,7 @@ impl Session {
         if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
             return;
         }
-        let Stance { settings, model, .. } = self.settings.settled(self.log.committed());
+        let ShownStance { settings, model, .. } = self.settings.settled(self.log.committed());
         let now_ms = self.shared.ports.clock.now_ms();
         let ago = |since: Instant| now_ms - i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
         let glance = Glance {
