@@ -84,7 +84,7 @@ impl Gateway {
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
                 let (content, usage) = (Some(run.content()), self.usage(at, &run));
-                let run_id = Some(run.turn.to_string());
+                let run_id = Some(run.turn.as_str().to_owned());
                 let done = DoneData { content, usage, run_id, model: None, duration_ms: None };
                 tails.push(events::tail("done", &done));
             }
@@ -138,8 +138,8 @@ impl Gateway {
                     response: content.clone(),
                     content,
                     usage: self.usage(at, run),
-                    session_id: self.views[at].session.to_string(),
-                    run_id: Some(run.turn.to_string()),
+                    session_id: self.views[at].session.as_str().to_owned(),
+                    run_id: Some(run.turn.as_str().to_owned()),
                     stop_reason: run.end.as_ref().map(|end| faults::stop_word(end.stop)),
                     model: run.model.clone(),
                     replayed: replayed.then_some(true),
@@ -189,7 +189,7 @@ impl Gateway {
             RunEnd::Failed(refusal) => (WaitState::Error, Some(error(refusal))),
         };
         let usage = end.map(|end| UsageSum::of(&end.usage, None));
-        let run_id = Some(run.turn.to_string());
+        let run_id = Some(run.turn.as_str().to_owned());
         self.answer(id, &WaitResult { run_id, state, content: Some(run.content()), usage, error }, out);
     }
 

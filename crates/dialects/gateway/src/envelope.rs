@@ -42,9 +42,8 @@ pub(crate) fn read(text: &str) -> Result<GatewayRequest<'_>, BadFrame> {
     if text.trim_start_matches([' ', '\t', '\r', '\n']).starts_with('[') {
         return Err(bad(None, false, "batch_unsupported", "batches are not taken: send one request per frame"));
     }
-    let frame: Result<&RawValue, _> = serde_json::from_str(text);
-    let members = frame.ok().and_then(|frame| Members::of(frame).ok());
-    let members = members.ok_or_else(|| bad(None, false, "invalid_request", "a request is a JSON object"))?;
+    let members: Result<Members<'_>, _> = serde_json::from_str(text);
+    let members = members.map_err(|_| bad(None, false, "invalid_request", "a request is a JSON object"))?;
     let jsonrpc = members.get("jsonrpc").is_some_and(|version| version.get() == "\"2.0\"");
     let Some(id) = members.get("id").and_then(|id| usable(id.get())) else {
         let message = "`id` must be an integer of 0..9007199254740991";

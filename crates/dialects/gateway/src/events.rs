@@ -232,7 +232,11 @@ shape! { result
 /// The frame of an event behind its id.
 pub(crate) fn tail(event: &str, data: &impl Serialize) -> Vec<u8> {
     let mut into = head(event);
-    into.extend_from_slice(&crate::written(data));
+    let start = into.len();
+    if serde_json::to_writer(&mut into, data).is_err() {
+        into.truncate(start);
+        into.extend_from_slice(b"null");
+    }
     into.push(b'}');
     into
 }
@@ -261,8 +265,16 @@ pub(crate) fn words_tail(event: &str, gap: bool, text: &str, into: &mut Vec<u8>)
     into.extend_from_slice(b"\"}}");
 }
 
+/// By hand as well: every run has two of them.
 pub(crate) fn run_state(state: RunStateWord, timestamp: i64) -> Vec<u8> {
-    tail("run_state", &RunStateData { state, timestamp })
+    let mut into = head("run_state");
+    into.extend_from_slice(b"{\"state\":\"");
+    into.extend_from_slice(state.as_str().as_bytes());
+    into.extend_from_slice(b"\",\"timestamp\":");
+    // Into a buffer that grows: it cannot fail.
+    let _ = serde_json::to_writer(&mut into, &timestamp);
+    into.extend_from_slice(b"}}");
+    into
 }
 
 /// Where an event for a subscriber stands.
@@ -329,4 +341,19 @@ pub(crate) fn attachments(parts: &[Part]) -> impl Iterator<Item = AttachmentData
         }
         Part::Text(_) => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_by_hand_is_what_its_shape_says() {
+        for (state, timestamp) in [(RunStateWord::Start, 0), (RunStateWord::CancelRequested, 1_700_000_000_123)] {
+            assert_eq!(run_state(state, timestamp), tail("run_state", &RunStateData { state, timestamp }));
+        }
+        let (mut words, text) = (Vec::new(), "a \"b\"\n".to_owned());
+        content_tail(false, &text, &mut words);
+        assert_eq!(words, tail("content", &ContentData { text, transient: None, is_final: None }));
+    }
 }

@@ -30,7 +30,6 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use vocab::Json;
 
 use crate::own::{Code, GatewayRefusal};
 
@@ -141,10 +140,9 @@ impl<'a> Members<'a> {
 
 /// Reads the params of a request; none are an empty object.
 pub fn read_params<T: ReadShape>(raw: Option<&RawValue>) -> Result<T, GatewayRefusal> {
-    let empty = Json::empty_object();
     let read = match raw.filter(|raw| raw.get() != "null") {
         Some(raw) => T::read(raw),
-        None => serde_json::from_str(empty.as_str()).map_err(|_| WrongParam::new("an object")).and_then(T::read),
+        None => serde_json::from_str("{}").map_err(|_| WrongParam::new("an object")).and_then(T::read),
     };
     Ok(read?)
 }

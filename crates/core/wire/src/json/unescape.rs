@@ -8,6 +8,10 @@ const REPLACEMENT: &str = "\\ufffd";
 /// Replaces escapes of lone surrogates by U+FFFD; borrows when there is none. Expects JSON text; other text comes
 /// back unharmed in length and order but makes no sense.
 pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    // Hardly any text has an escape, and looking for the first one is quick.
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
     let bytes = text.as_bytes();
     let mut fixed: Option<String> = None;
     let mut copied_to = 0;
