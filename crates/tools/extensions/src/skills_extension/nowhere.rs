@@ -1,6 +1,7 @@
 //! Workspaces in which there was no place for skills a moment ago.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +13,10 @@ pub(super) const BELIEVED: Duration = Duration::from_secs(1);
 const WORKSPACES_MAX: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Nowhere(Mutex<HashMap<PathBuf, Instant>>);
+pub(super) struct Nowhere(Mutex<HashMap<OsString, Instant>>);
 
 impl Nowhere {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Instant>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<OsString, Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -25,10 +26,10 @@ impl Nowhere {
         if known.len() >= WORKSPACES_MAX {
             known.clear();
         }
-        known.insert(workspace, Instant::now());
+        known.insert(workspace.into_os_string(), Instant::now());
     }
 
     pub(super) fn is_known(&self, workspace: &Path) -> bool {
-        self.lock().get(workspace).is_some_and(|at| at.elapsed() < BELIEVED)
+        self.lock().get(workspace.as_os_str()).is_some_and(|at| at.elapsed() < BELIEVED)
     }
 }
