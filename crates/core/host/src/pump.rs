@@ -15,7 +15,7 @@ use std::time::Duration;
 use engine::{Engine, Peer, Slow};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
-use vocab::{Command, Told};
+use vocab::{Command, Later, Told};
 use wire::{Close, Dialect, NoOwn, OwnCall};
 
 use self::core::{Allowance, Awaited, Core};
@@ -161,7 +161,9 @@ async fn run<D: Dialect>(
         // Begun at once, also where the engine makes a peer wait: what a service does at once holds for the commands behind it.
         core.own_calls().for_each(|request| calls.begin(request));
         for command in core.commands() {
-            peer.submit(command).await;
+            if let Some(handed_over) = peer.submit(command) {
+                handed_over.await;
+            }
         }
         let Some(Awaited { read, write, events: fetch, deaf: hears, until_ms }) = core.awaited() else { break };
         tokio::select! {
@@ -226,7 +228,9 @@ struct LazyPeer<'a> {
 }
 
 impl LazyPeer<'_> {
-    async fn submit(&mut self, mut command: Command) {
+    /// Hands a command over, or gives what does so when there is room. That is on the heap: there nearly always is, and a
+    /// connection that waits for nothing need not carry it.
+    fn submit(&mut self, mut command: Command) -> Option<Later<'_, ()>> {
         if command.trace.is_none() {
             command.trace.clone_from(&self.trace);
         }
@@ -234,7 +238,8 @@ impl LazyPeer<'_> {
             Some(principal) => self.engine.connect_as(self.slow, principal.clone()),
             None => self.engine.connect(self.slow),
         });
-        peer.submit(command).await;
+        let peer = &*peer;
+        peer.try_submit(command).err().map(|command| Box::pin(peer.submit(command)) as Later<'_, ()>)
     }
 
     /// Nothing comes before anything was wanted.
