@@ -165,11 +165,11 @@ impl InForce {
         self.changes.keep(committed, last_seq, before);
     }
     /// What peers may know: without changes that are not written yet.
-    pub(super) fn settled(&self, committed: u64) -> Shown<'_> {
+    pub(super) fn settled(&self, committed: u64) -> ShownStance<'_> {
         self.changes.before(committed).map_or_else(|| self.shown(), Stance::shown)
     }
-    pub(super) fn shown(&self) -> Shown<'_> {
-        Shown { settings: &self.now, model: self.chosen(), own: &self.own }
+    pub(super) fn shown(&self) -> ShownStance<'_> {
+        ShownStance { settings: &self.now, model: self.chosen(), own: &self.own }
     }
     /// A write failed: what it was to record is not in force. The model that was chosen before, where something is taken back.
     fn take_back(&mut self, committed: u64) -> Option<Arc<ModelInfo>> {
@@ -191,14 +191,14 @@ pub(super) struct Stance {
 }
 
 impl Stance {
-    fn shown(&self) -> Shown<'_> {
-        Shown { settings: &self.settings, model: &self.model, own: &self.own }
+    fn shown(&self) -> ShownStance<'_> {
+        ShownStance { settings: &self.settings, model: &self.model, own: &self.own }
     }
 }
 
 /// What peers are told of it.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct ShownStance<'a> {
     pub(super) settings: &'a Settings,
     pub(super) model: &'a Arc<ModelInfo>,
     pub(super) own: &'a OwnWishes,

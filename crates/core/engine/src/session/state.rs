@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
-use super::settings::Shown;
+use super::settings::ShownStance;
 use super::{Session, toolset};
 
 impl Session {
@@ -20,9 +20,9 @@ impl Session {
         self.state_of(self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
     }
 
-    fn state_of(&self, shown: Shown<'_>, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
+    fn state_of(&self, shown: ShownStance<'_>, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let counted = self.view.counted();
-        let Shown { settings, model, own } = shown;
+        let ShownStance { settings, model, own } = shown;
         State {
             session: self.id.clone(),
             workspace: settings.workspace.clone(),
@@ -53,7 +53,7 @@ impl Session {
         if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
             return;
         }
-        let Shown { settings, model, .. } = self.settings.settled(self.log.committed());
+        let ShownStance { settings, model, .. } = self.settings.settled(self.log.committed());
         let now_ms = self.shared.ports.clock.now_ms();
         let ago = |since: Instant| now_ms - i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
         let glance = Glance {
