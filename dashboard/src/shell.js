@@ -116,7 +116,7 @@ export function Shell() {
       link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. ", link.heardAt ? `Its last word came ${ago(link.heardAt)}. ` : null, "Messages you send are kept and go out when it is back.") : null,
       live.fault ? h(ErrorNote, { why: live.fault }) : null,
       h(Approvals),
-      h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),
+      h("main", { id: "main", tabindex: "-1", "aria-busy": !live.can, class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),
     ),
     Toasts(),
   );

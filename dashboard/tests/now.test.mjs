@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { neverDraw } from "./tree.mjs";
+import { find, neverDraw, textOf } from "./tree.mjs";
 
 neverDraw();
 globalThis.location = { protocol: "http:", host: "gateway.test" };
 globalThis.WebSocket ??= class {};
+const { h } = await import("../src/lib/dom.js");
 const { live } = await import("../src/lib/live.js");
 const { lanesOf, nearest, placeOf } = await import("../src/pages/now/runs.js");
+const { SessionRow, forgetGone, heldLanes, isAtWork } = await import("../src/pages/now/row.js");
 const { allStanding } = await import("../src/pages/now/standing.js");
 
 const MINUTE = 60_000;
@@ -62,4 +64,32 @@ test("a session that asks and is not in memory has a row", () => {
   assert.deepEqual(rows.map((row) => [row.lane.sessionId, row.state, row.asks.length]), [["away", "asking", 2], ["here", "asking", 1]]);
   assert.equal(rows[0].lane.title, "Title of away");
   live.asks = new Map();
+});
+
+test("who writes in a row keeps it, whatever becomes of the session's memory, its run or the gateway", () => {
+  const now = Date.now();
+  const lane = (sessionId, more) => [sessionId, { sessionId, state: "idle", depth: 0, movedAt: now, peers: 1, ...more }];
+  const box = (sessionId) => find(page(), (it) => it.tag === "textarea" && it.attrs["aria-label"] === `Message for ${sessionId}`);
+  const button = (label) => find(page(), (it) => it.tag === "button" && it.attrs["aria-label"] === label).attrs;
+  const rows = () => {
+    const all = allStanding(heldLanes());
+    forgetGone(all);
+    return [all.filter(isAtWork), all.filter((row) => !isAtWork(row))];
+  };
+  const names = () => rows().map((list) => list.map(({ lane }) => lane.sessionId));
+  const page = () => h("div", rows().flat().map((row) => h(SessionRow, { row })));
+  live.lanes = new Map([lane("idle"), lane("runs", { state: "running", runId: "1", since: now, tool: "shell.exec" })]);
+  for (const name of ["idle", "runs"]) button(`Message for ${name}`).onclick();
+  // A gateway that stops tells of every session that it is not in memory any more, if it still can.
+  live.lanes = new Map();
+  assert.ok(box("idle") && box("runs"), "both are written in");
+  assert.deepEqual(names(), [["runs"], ["idle"]], "and stand where they stood, not all among what is folded away");
+  assert.equal(textOf(page()).includes("shell.exec"), false, "nothing runs any more");
+  // The gateway is back, and knows one of them.
+  live.lanes = new Map([lane("runs")]);
+  assert.deepEqual(names(), [["runs"], ["idle"]], "each once, where it was");
+  button("Close the message for idle").onclick();
+  assert.deepEqual(names(), [["runs"], []], "nobody writes there any more");
+  button("Close the message for runs").onclick();
+  assert.deepEqual(names(), [[], ["runs"]], "it is as idle as any other");
 });

@@ -14,7 +14,7 @@ import { figure } from "../ui/small.js";
 import { Away, startAway } from "./now/away.js";
 import { SwimLanes, refreshHistory } from "./now/lanes.js";
 import { LogTail, stopLog } from "./now/logs.js";
-import { SessionRow, forgetGone } from "./now/row.js";
+import { SessionRow, forgetGone, heldLanes, isAtWork } from "./now/row.js";
 import { allStanding, refreshLanes } from "./now/standing.js";
 
 const LANES_MS = 5_000;
@@ -96,17 +96,16 @@ export const nowPage = {
   title: "Now",
   arrive,
   view() {
-    const rows = allStanding();
+    const rows = allStanding(heldLanes());
     forgetGone(rows);
-    const work = rows.filter((row) => row.state !== "idle");
     return h("div",
       h("header.page-head", h("h1", "Now"), live.asks.size === 0 ? NotifyButton() : null),
       h(Figures, { rows }),
       h(Away),
       lanes.fault ? h("div", { key: "fault" }, h(ErrorNote, { why: lanes.fault, again: () => lanes.again() })) : null,
       h("h2.unseen", "Sessions at work"),
-      h(Work, { rows: work }),
-      h(Idle, { rows: rows.filter((row) => row.state === "idle") }),
+      h(Work, { rows: rows.filter(isAtWork) }),
+      h(Idle, { rows: rows.filter((row) => !isAtWork(row)) }),
       h(SwimLanes),
       h(LogTail),
     );

@@ -4,6 +4,7 @@ import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { ago, sessionName, ticking } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
+import { live, onNews } from "../../lib/live.js";
 import { href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { questionOf } from "../../ui/asked.js";
@@ -24,6 +25,12 @@ const SENT_CHARS = 80;
 const queues = new Map();
 const writing = new Set();
 const stopping = new Set();
+// Sessions that are written to from here, until nothing is open or on its way: { lane, isAtWork }, the lane as it was last known and
+// which of the lists it stood in. Nobody's row goes from under their hands because a run has ended, the session has left the memory
+// or the gateway stops.
+const held = new Map();
+
+onNews("session", ({ sessionId, deleted }) => deleted && held.delete(sessionId));
 
 function stop(lane) {
   const { sessionId } = lane;
@@ -71,12 +78,31 @@ function submit({ sessionId, state }, { text, attachments }) {
   });
 }
 
+function open({ lane, state }) {
+  writing.add(lane.sessionId);
+  held.set(lane.sessionId, { lane, isAtWork: state !== "idle" });
+}
+
+const onItsWay = (sessionId) => outboxOf(sessionId).filter(({ state }) => state !== "waiting");
+
+// Lanes of those that are not in memory any more.
+export function heldLanes() {
+  for (const [id, it] of held) {
+    if (live.lanes.has(id)) it.lane = live.lanes.get(id);
+    if (!writing.has(id) && onItsWay(id).length === 0) held.delete(id);
+  }
+  const gone = [...held.values()].filter(({ lane }) => !live.lanes.has(lane.sessionId));
+  return gone.map(({ lane }) => ({ ...lane, state: "idle", depth: 0, peers: 0, runId: undefined, tool: undefined, since: undefined }));
+}
+
+export const isAtWork = ({ lane, state }) => state !== "idle" || !!held.get(lane.sessionId)?.isAtWork;
+
 // What is on its way, and a place to write: what is typed here is what the page of the session shows, too.
 function Quick({ lane }) {
   const { sessionId } = lane;
   const onkeydown = (event) => event.key === "Escape" && (writing.delete(sessionId), redraw());
   return [
-    outboxOf(sessionId).filter(({ state }) => state !== "waiting").map((item) => h("p.now-why", { key: item.key }, `${wordsOf(item)}: `, h("q", { dir: "auto" }, cut(item.text, SENT_CHARS)))),
+    onItsWay(sessionId).map((item) => h("p.now-why", { key: item.key }, `${wordsOf(item)}: `, h("q", { dir: "auto" }, cut(item.text, SENT_CHARS)))),
     writing.has(sessionId) && h("div", { key: "quick", onkeydown },
       Composer({ state: writingOf(sessionId), label: `Message for ${sessionName(lane)}`, placeholder: "A message for it", onsend: (message) => submit(lane, message), created: (element) => element.focus() }),
     ),
@@ -115,7 +141,7 @@ export function SessionRow({ row }) {
   const facts = [lane.model, lane.peers ? `${lane.peers} connection${lane.peers === 1 ? "" : "s"} on it` : "", lane.cwd].filter(Boolean).join(" · ");
   const isWriting = writing.has(lane.sessionId);
   const stopWord = lane.depth ? "Stop all" : "Stop";
-  const write = () => (writing.delete(lane.sessionId) || writing.add(lane.sessionId), redraw());
+  const write = () => (writing.delete(lane.sessionId) || open(row), redraw());
   return h("li.rule.now-row", { key: lane.sessionId },
     h("div", Badge({ tone }, [word])),
     h("div",

@@ -43,12 +43,14 @@ export function standing(lane, asks) {
 
 const RANKS = { stalled: 0, asking: 1, running: 2, waiting: 3, idle: 4 };
 
-// The oldest of each kind first: an order that does not change while one looks at it.
-export function allStanding() {
+// The oldest of each kind first: an order that does not change while one looks at it. `held`: lanes that are shown though they are
+// not in memory.
+export function allStanding(held = []) {
   const asks = openAsks();
   // After a restart a session that asks is not in memory yet.
   const away = asks.filter(({ sessionId }) => !live.lanes.has(sessionId)).map(({ sessionId, title, cwd, openedAt }) => [sessionId, { sessionId, title, cwd, state: "asking", depth: 0, movedAt: openedAt }]);
-  const rows = [...live.lanes.values(), ...new Map(away).values()].map((lane) => standing(lane, asks));
+  const others = new Map([...held.map((lane) => [lane.sessionId, lane]), ...away]);
+  const rows = [...live.lanes.values(), ...others.values()].map((lane) => standing(lane, asks));
   const at = (row) => row.lane.since ?? row.lane.movedAt;
   const idleLast = (row) => (row.state === "idle" ? -at(row) : at(row));
   return rows.sort((one, two) => RANKS[one.state] - RANKS[two.state] || idleLast(one) - idleLast(two) || (one.lane.sessionId < two.lane.sessionId ? -1 : 1));

@@ -33,7 +33,8 @@ export async function refused(promise) {
   return answer.error;
 }
 
-export async function runChecks(checks, close, checkMs = CHECK_MS) {
+/** `after`: called behind each check, whether it failed or not. */
+export async function runChecks(checks, close, checkMs = CHECK_MS, after = async () => {}) {
   const wanted = process.argv.slice(2);
   let failed = 0;
   // What a check did not wait for any more may still fail; the check has said so already.
@@ -41,7 +42,7 @@ export async function runChecks(checks, close, checkMs = CHECK_MS) {
   for (const [name, work] of Object.entries(checks)) {
     if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
     try {
-      await limited(work(), checkMs, () => `still running after ${checkMs} ms`);
+      await limited(work(), checkMs, () => `still running after ${checkMs} ms`).finally(after);
       console.log(`ok ${name}`);
     } catch (why) {
       failed++;

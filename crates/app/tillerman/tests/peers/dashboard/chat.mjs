@@ -1,7 +1,7 @@
 // One session in the browser: what is said arrives once and whole, whatever happens to the gateway, the page or the person beside it.
 import assert from 'node:assert/strict';
-import { runChecks, until } from '../runner.mjs';
-import { axe, base, breaches, client, close, judge, live, longTasks, open, order, person, sleep, token, words } from './world.mjs';
+import { until } from '../runner.mjs';
+import { axe, base, breaches, client, close, judge, live, longTasks, open, order, person, runChecks, sleep, token, words } from './world.mjs';
 
 const other = client();
 let context = await person();

@@ -1,7 +1,7 @@
 // Much of everything: sessions, messages, words per second. Counts are smaller in the normal run; the bounds are the same.
 import assert from 'node:assert/strict';
-import { runChecks, until } from '../runner.mjs';
-import { base, breaches, client, close, heapBytes, isFull, judge, live, longTasks, open, person, sleep, words } from './world.mjs';
+import { until } from '../runner.mjs';
+import { base, breaches, client, close, heapBytes, isFull, judge, live, longTasks, open, person, runChecks, sleep, words } from './world.mjs';
 
 const SESSIONS = isFull ? 10_000 : 1_200;
 const TURNS = isFull ? 5_000 : 250;

@@ -1,8 +1,8 @@
 // The pages of numbers and things: usage, context, latency, companions and canvas, settings. By hand and by keys, in both themes.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { runChecks, until } from '../runner.mjs';
-import { axe, breaches, client, close, live, open, order, person, token } from './world.mjs';
+import { until } from '../runner.mjs';
+import { axe, breaches, client, close, live, open, order, person, runChecks, token } from './world.mjs';
 
 const PAGES = ['usage', 'usage?unit=usd', 'latency', 'latency?minutes=1440', 'context', 'nodes/numbers%3Acanvas', 'config'];
 const other = client();

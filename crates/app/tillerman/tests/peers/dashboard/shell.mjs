@@ -1,7 +1,7 @@
 // The frame of the dashboard: who gets in, what it may do, what it looks like when the gateway is away.
 import assert from 'node:assert/strict';
-import { runChecks, until } from '../runner.mjs';
-import { axe, base, breaches, browser, client, close, isFull, live, open, order, person, sleep, token } from './world.mjs';
+import { until } from '../runner.mjs';
+import { axe, base, breaches, browser, client, close, isFull, live, open, order, person, runChecks, sleep, token } from './world.mjs';
 
 /** The middle one of several, on a machine that does nothing else. */
 const PAINT_MS = 150;

@@ -1,8 +1,8 @@
 // What people do with it: sub-agents, pictures, money, questions that are long, tokens that may do little.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
-import { runChecks, until } from '../runner.mjs';
-import { axe, base, breaches, client, close, live, open, order, person, sleep } from './world.mjs';
+import { until } from '../runner.mjs';
+import { axe, base, breaches, client, close, live, open, order, person, runChecks, sleep } from './world.mjs';
 
 const { PEER_READER: reader, PEER_TALKER: talker, PEER_PICTURE: picture } = process.env;
 const PAGES = ['now', 'chat', 'sessions', 'usage', 'context', 'latency', 'nodes', 'access', 'config', 'console'];

@@ -2,7 +2,7 @@
 // other origins, breaches of the policy, errors in the console.
 import { createRequire } from 'node:module';
 import net from 'node:net';
-import { within } from '../runner.mjs';
+import { runChecks as runAll, within } from '../runner.mjs';
 
 export const { PEER_URL: socketUrl, PEER_TOKEN: token, PEER_CONTROL: control, PEER_SDK: sdk, PEER_MODULES: modules, PEER_CHROMIUM: executablePath, PEER_FULL: isFull } = process.env;
 export const base = socketUrl.replace(/^ws/, 'http');
@@ -18,13 +18,16 @@ const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 export const browser = await chromium.launch({ executablePath, args: QUIET });
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-/** `kill`, `stop`, `start` or `cut`: what becomes of the gateway. */
+/** `kill`, `stop`, `start` or `cut`: what becomes of the gateway. One that is there is not started again. */
 export const order = (word) =>
   new Promise((done, failed) => {
     const socket = net.connect(Number(control), '127.0.0.1', () => socket.write(word + '\n'));
     socket.on('data', () => (socket.destroy(), done()));
     socket.on('error', failed);
+    socket.on('close', () => failed(new Error(`the gateway could not be told to ${word}`)));
   });
+/** Runs checks. One that fails while the gateway is away takes no other with it: after each of them it is there. */
+export const runChecks = (checks, close, checkMs) => runAll(checks, close, checkMs, () => order('start'));
 /** A program beside the page. */
 export const client = (options = {}) => new GatewayClient(socketUrl, { token, WebSocket, backoffMinMs: 20, backoffMaxMs: 200, ...options });
 
@@ -62,7 +65,11 @@ export async function open(context, hash = '') {
   return page;
 }
 
-export const live = (page) => page.locator('#link-state', { hasText: 'live' }).waitFor();
+/** There is a connection, and the page knows what it may do on it. Before that it asks for nothing, and a gateway that is stopped is not missed. */
+export async function live(page) {
+  await page.locator('#link-state', { hasText: 'live' }).waitFor();
+  await page.locator('main[aria-busy="false"]').waitFor();
+}
 
 export const words = (count) => Array.from({ length: count }, (_, n) => `w${n + 1}`).join(' ');
 

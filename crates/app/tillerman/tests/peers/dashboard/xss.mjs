@@ -1,7 +1,6 @@
 // Text from outside in every field that can carry it, on every page: none of it may run, become markup or reach for another address.
 import assert from 'node:assert/strict';
-import { runChecks } from '../runner.mjs';
-import { base, breaches, client, close, live, open, person, sleep } from './world.mjs';
+import { base, breaches, client, close, live, open, person, runChecks, sleep } from './world.mjs';
 
 const ALARM = 'window.pwned=(window.pwned||0)+1';
 /** Each one would do something where it is taken for markup, a script, a style or an address. */
