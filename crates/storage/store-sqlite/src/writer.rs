@@ -254,6 +254,8 @@ impl Writer {
                     WriterJob::Append(append) => {
                         let batch = self.batch(number, append);
                         if batch.is_empty() {
+                            // What only pressed is done with that, and somebody may read behind it.
+                            self.tell_progress();
                             continue;
                         }
                         if let Err(fault) = self.prepare_to_write(connection, &mut is_begun) {

@@ -172,3 +172,15 @@ async fn nobody_who_reads_waits_until_a_prompt_has_rested() {
     println!("reads behind a prompt: most of them in {most:?}, all of them in {:?}", took[took.len() - 1]);
     assert!(most < Duration::from_millis(10), "they wait for its rest: {took:?}");
 }
+
+/// Somebody presses what is written already: nothing is to be done, and that is done at once.
+#[tokio::test]
+async fn a_press_that_finds_nothing_holds_up_no_reader() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("pressed"));
+    store.append(&lease, vec![said(1, "first")], Durability::Now).await.unwrap();
+    store.press(&lease);
+    let read = tokio::time::timeout(Duration::from_secs(5), store.summary(&lease.session)).await;
+    assert_eq!(read.expect("the reader waits for a job that is done").unwrap().unwrap().last_seq, 1);
+}
