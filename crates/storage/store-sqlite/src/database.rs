@@ -146,22 +146,31 @@ const MIGRATIONS: &[&str] = &[
 /// The log in the order in which it was written, several records to a row ([`super::packed`]): what many sessions append lies side
 /// by side, and a commit writes a few pages instead of one for each of them. Those that are there keep a row each. A process of
 /// an older version that has the database open finds no table where it looks for one, and says so.
+///
+/// Nobody opens a database that one damaged row cannot leave: a column may lack its value, and of two rows that damage has given
+/// one number the second is kept aside. The index is there before the rows, which come in its order: to sort those of a large
+/// database all of them would have to be in memory.
 const RECORDS: &str = "CREATE TABLE records (
         number INTEGER PRIMARY KEY,
-        session INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        parent INTEGER NOT NULL,
-        at_ms INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        payload BLOB NOT NULL,
-        crc INTEGER NOT NULL,
+        session INTEGER,
+        seq INTEGER,
+        parent INTEGER,
+        at_ms INTEGER,
+        kind TEXT,
+        payload BLOB,
+        crc INTEGER,
         by TEXT,
         more BLOB
     );
-    INSERT INTO records (session, seq, parent, at_ms, kind, payload, crc, by)
-        SELECT session, seq, parent, at_ms, kind, payload, crc, by FROM entries ORDER BY session, seq;
-    DROP TABLE entries;
     CREATE UNIQUE INDEX records_by_session ON records (session, seq);
+    INSERT OR IGNORE INTO records (session, seq, parent, at_ms, kind, payload, crc, by)
+        SELECT session, seq, parent, at_ms, kind, payload, crc, by FROM entries ORDER BY session, seq;
+    INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by)
+        SELECT coalesce((SELECT id FROM sessions WHERE key = session), ''), seq, parent, at_ms, kind, payload, crc, by
+        FROM entries WHERE (SELECT count(*) FROM entries) > (SELECT count(*) FROM records) AND NOT EXISTS (
+            SELECT 1 FROM records WHERE records.session IS entries.session AND records.seq IS entries.seq
+            AND records.crc IS entries.crc AND records.payload IS entries.payload);
+    DROP TABLE entries;
     ALTER TABLE damaged ADD COLUMN more;";
 
 /// Small things with a name; what people said, by day; when the last message of a session was, and what it wants to be

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId};
 
-use super::packed::{COLUMNS, RowRecords, StoredRecord};
+use super::packed::{COLUMNS, ROW_RECORDS_MAX, RowRecords, StoredRecord};
 use super::rows::{from_int, to_int};
 use super::{Attempt, contents};
 use store::records::{self, Unreadable};
@@ -110,6 +110,9 @@ impl LogCursor {
         let behind = self.reached().saturating_add(1);
         let key = self.key;
         let found = each_record(connection, key, behind..u64::MAX, Some(wanted), |record| {
+            if self.judged.len() >= self.limit {
+                return Ok(ControlFlow::Break(()));
+            }
             let it = judge(&record, self.wants, Some((connection, key)))?;
             let next = self.reached() + 1;
             if it.seq() > next {
@@ -211,14 +214,13 @@ fn judge(
     with: Option<(&Connection, i64)>,
 ) -> Attempt<Judged> {
     let StoredRecord { seq, by, .. } = *record;
-    let parent = record.parent.map_or(seq.saturating_sub(1), from_int);
+    let parent = record.parent();
     let at_ms = record.at_ms.unwrap_or(0);
     let damaged = |why| Ok(Judged::Damaged(Box::new(Damaged { first: seq, seq, parent, at_ms, why })));
-    // Only the right types can have the right checksum.
-    let (Some(kind), Some(payload), Some(crc)) = (record.kind, record.payload, record.crc) else {
+    let (Some(kind), Some(payload), Some(is_as_written)) = (record.kind, record.payload, record.is_as_written()) else {
         return damaged("a column has the wrong type");
     };
-    if i64::from(records::checksum(seq, parent, at_ms, kind, payload, by)) != crc {
+    if !is_as_written {
         return damaged("its checksum is wrong");
     }
     if !wants(kind) {
@@ -285,15 +287,19 @@ pub(crate) fn read_record(record: &StoredRecord<'_>) -> Attempt<LogRow> {
     Ok(judge(record, all, None)?.into())
 }
 
-/// The number of the row that has this entry, should it be there.
-fn row_of(connection: &Connection, key: i64, seq: u64) -> Attempt<u64> {
-    let sql = "SELECT max(seq) FROM records WHERE session = ?1 AND seq <= ?2";
-    let row = connection.prepare(sql)?.query_row(params![key, to_int(seq)], |row| row.get::<_, Option<i64>>(0))?;
+/// Where to begin with the rows, so that none is passed over that has this entry: one that begins with it or has it within. Two
+/// of them, since a row may have a number that is another one's.
+fn first_row(connection: &Connection, key: i64, seq: u64) -> Attempt<u64> {
+    let sql = "SELECT min(seq) FROM (SELECT seq FROM records
+         WHERE session = ?1 AND seq <= ?2 AND seq > ?2 - ?3 AND typeof(seq) = 'integer' AND (seq = ?2 OR more IS NOT NULL)
+         ORDER BY seq DESC LIMIT 2)";
+    let places = params![key, to_int(seq), to_int(ROW_RECORDS_MAX as u64)];
+    let row = connection.prepare(sql)?.query_row(places, |row| row.get::<_, Option<i64>>(0))?;
     Ok(row.map_or(seq, from_int))
 }
 
-/// Every record between these, of about `rows_max` rows: fewer only where there are no more. How many rows had some of them;
-/// `None` when it was broken off.
+/// Every record between these, of those rows that begin before them and `rows_max` more: fewer only where there are no more. How
+/// many; `None` when it was broken off.
 pub(crate) fn each_record(
     connection: &Connection,
     key: i64,
@@ -301,18 +307,18 @@ pub(crate) fn each_record(
     rows_max: Option<usize>,
     mut each: impl FnMut(StoredRecord<'_>) -> Attempt<ControlFlow<()>>,
 ) -> Attempt<Option<usize>> {
-    let from = row_of(connection, key, seqs.start)?;
-    let sql =
-        format!("SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq LIMIT ?4");
+    let from = first_row(connection, key, seqs.start)?;
+    let sql = format!("SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq");
     let mut statement = connection.prepare(&sql)?;
-    // The first row may end before them.
-    let rows_max = rows_max.map_or(-1, |rows| to_int(rows as u64 + u64::from(from < seqs.start)));
-    let mut rows = statement.query(params![key, to_int(from), to_int(seqs.end), rows_max])?;
+    let mut rows = statement.query(params![key, to_int(from), to_int(seqs.end)])?;
     let (mut found, mut next) = (0, seqs.start);
-    while let Some(row) = rows.next()? {
-        let before = next;
-        for record in RowRecords::of(row)? {
-            // The row begins before them, or says more than it has room for.
+    while rows_max.is_none_or(|max| found < max)
+        && let Some(row) = rows.next()?
+    {
+        let records = RowRecords::of(row)?;
+        found += usize::from(records.seq() >= seqs.start);
+        for record in records {
+            // The row begins before them, or another one had its records already.
             if record.seq < next || record.seq >= seqs.end {
                 continue;
             }
@@ -321,9 +327,9 @@ pub(crate) fn each_record(
                 return Ok(None);
             }
         }
-        found += usize::from(next > before);
     }
-    Ok(Some(found))
+    // Whoever goes on behind the last one has to come further each time.
+    Ok(Some(if next > seqs.start { found } else { 0 }))
 }
 
 /// Every record before `end` from the last one on, as far back as the row of `start`; of rows of one record only those that
@@ -335,7 +341,7 @@ pub(crate) fn each_record_back(
     condition: &str,
     mut each: impl FnMut(StoredRecord<'_>) -> Attempt<ControlFlow<()>>,
 ) -> Attempt<()> {
-    let from = row_of(connection, key, seqs.start)?;
+    let from = first_row(connection, key, seqs.start)?;
     let sql = format!(
         "SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq >= ?2 AND seq < ?3 AND (more IS NOT NULL OR {condition})
          ORDER BY seq DESC"

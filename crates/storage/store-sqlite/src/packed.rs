@@ -1,20 +1,27 @@
 //! Rows of the log. What a session appends at once, the prompt, the reply and the end of a short turn, stands in one row as
 //! long as that is small: the first record in columns, the others behind each other in `more`. Each keeps its own checksum, so
 //! damage to one is damage to that one; only where the frame of one is broken, nobody can say where the next begins, and those
-//! behind it in the same row are missing. Pure but for reading columns.
+//! behind it in the same row are missing. A row ends where the next one begins: what it says beyond that is believed only where
+//! its checksum is right, so that a row with a wrong number, or with bytes that nobody wrote, hides none of its neighbours.
+//! Pure but for reading columns.
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
+use store::records;
+
 use super::rows::from_int;
 
-/// The columns of a row, in the order in which [`RowRecords`] reads them.
-pub(crate) const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by, more";
+/// The columns of a row, in the order in which [`RowRecords`] reads them; at last, where the next row of its session begins.
+/// The session is the first parameter.
+pub(crate) const COLUMNS: &str =
+    "seq, parent, at_ms, kind, payload, crc, by, more, CASE WHEN more IS NULL THEN NULL ELSE
+     (SELECT min(next.seq) FROM records AS next WHERE next.session = ?1 AND next.seq > records.seq) END";
 
 /// A row with more than this takes no further record: it is still within a page of the database.
 const ROW_BYTES_MAX: usize = 3 * 1024;
 /// Nor does one with so many, so that whoever wants one of them reads few others.
-const ROW_RECORDS_MAX: usize = 16;
+pub(crate) const ROW_RECORDS_MAX: usize = 16;
 
 /// Length of payload, checksum, parent, time, length of kind, length of `by`; and a checksum of these, because whoever goes on
 /// behind a damaged record has to know where that ends.
@@ -33,6 +40,20 @@ pub(crate) struct StoredRecord<'a> {
     pub(crate) payload: Option<&'a [u8]>,
     pub(crate) crc: Option<i64>,
     pub(crate) by: Option<&'a [u8]>,
+}
+
+impl StoredRecord<'_> {
+    /// A record that has none names the one before it.
+    pub(crate) fn parent(&self) -> u64 {
+        self.parent.map_or(self.seq.saturating_sub(1), from_int)
+    }
+
+    /// Whether its checksum is right; `None` when it has not the columns that one is made of, which only the right types are.
+    pub(crate) fn is_as_written(&self) -> Option<bool> {
+        let (kind, payload, crc) = (self.kind?, self.payload?, self.crc?);
+        let sum = records::checksum(self.seq, self.parent(), self.at_ms.unwrap_or(0), kind, payload, self.by);
+        Some(i64::from(sum) == crc)
+    }
 }
 
 /// A record on its way into a row.
@@ -104,6 +125,8 @@ pub(crate) struct RowRecords<'a> {
     first: Option<StoredRecord<'a>>,
     last: u64,
     more: Option<&'a [u8]>,
+    /// The number with which the next row begins.
+    end: u64,
 }
 
 impl<'a> RowRecords<'a> {
@@ -126,7 +149,11 @@ impl<'a> RowRecords<'a> {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
             _ => None,
         };
-        let seq = from_int(row.get(0)?);
+        // A number that is none is nobody's: what was there is missing.
+        let Some(seq) = number(0)?.map(from_int) else {
+            return Ok(Self { first: None, last: 0, more: Some(&[]), end: 0 });
+        };
+        let end = number(8)?.map_or(u64::MAX, from_int);
         let first = StoredRecord {
             seq,
             parent: number(1)?,
@@ -136,7 +163,12 @@ impl<'a> RowRecords<'a> {
             crc: number(5)?,
             by: bytes(6)?,
         };
-        Ok(Self { first: Some(first), last: seq, more })
+        Ok(Self { first: Some(first), last: seq, more, end })
+    }
+
+    /// The number of the row, or of the record that was taken last.
+    pub(crate) fn seq(&self) -> u64 {
+        self.last
     }
 
     /// What stands in `more` behind the records that were taken so far.
@@ -157,6 +189,10 @@ impl<'a> Iterator for RowRecords<'a> {
         }
         self.last = self.last.saturating_add(1);
         let taken = self.more.take().and_then(|more| take_one(more, self.last));
+        if self.last >= self.end && !taken.is_some_and(|(record, _)| record.is_as_written() == Some(true)) {
+            self.more = Some(&[]);
+            return None;
+        }
         self.more = Some(taken.map_or(&[][..], |(_, rest)| rest));
         let (seq, parent, at_ms, kind, payload, crc, by) = (self.last, None, None, None, None, None, None);
         let broken = StoredRecord { seq, parent, at_ms, kind, payload, crc, by };
@@ -197,7 +233,7 @@ mod tests {
     }
 
     fn records(more: &[u8]) -> Vec<StoredRecord<'_>> {
-        RowRecords { first: None, last: 7, more: Some(more) }.collect()
+        RowRecords { first: None, last: 7, more: Some(more), end: u64::MAX }.collect()
     }
 
     #[test]

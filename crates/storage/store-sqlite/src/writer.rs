@@ -254,7 +254,7 @@ impl Writer {
                     WriterJob::Append(append) => {
                         let batch = self.batch(number, append);
                         if batch.is_empty() {
-                            // What only pressed is done with that, and somebody may read behind it.
+                            // It rests, or nothing rested that it could have pressed: whoever reads waits for the former alone.
                             self.tell_progress();
                             continue;
                         }

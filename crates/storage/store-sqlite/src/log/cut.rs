@@ -3,10 +3,11 @@
 
 use std::ops::ControlFlow;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use vocab::{SessionId, Summary};
 
-use super::{Judged, LogRow, all, each, each_record, each_record_back, judge, row_of};
+use super::{Judged, LogRow, all, each, each_record, each_record_back, judge};
 use crate::Attempt;
 use crate::audit::AuditStatements;
 use crate::leases::now_ms;
@@ -41,7 +42,6 @@ pub(crate) fn cut_behind(connection: &Connection, key: i64, last: u64, aside: Op
         cut += 1;
         Ok(ControlFlow::Continue(()))
     })?;
-    cut_within(connection, key, last, aside)?;
     if let Some(id) = aside {
         connection.execute(
             "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by, more)
@@ -50,26 +50,31 @@ pub(crate) fn cut_behind(connection: &Connection, key: i64, last: u64, aside: Op
         )?;
     }
     connection.execute("DELETE FROM records WHERE session = ?1 AND seq > ?2", params![key, to_int(last)])?;
+    // Now that none of them bounds it.
+    cut_within(connection, key, last, aside)?;
     Ok(cut)
 }
 
 /// The row that has the last record that stays may have others behind it.
 fn cut_within(connection: &Connection, key: i64, last: u64, aside: Option<&SessionId>) -> Attempt<()> {
-    let row = row_of(connection, key, last)?;
-    let sql =
-        format!("SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq = ?2 AND seq <= ?3 AND more IS NOT NULL");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE session = ?1 AND more IS NOT NULL
+         AND seq = (SELECT max(seq) FROM records WHERE session = ?1 AND seq <= ?2)"
+    );
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(row), to_int(last)])?;
+    let mut rows = statement.query(params![key, to_int(last)])?;
     let Some(found) = rows.next()? else { return Ok(()) };
     let mut records = RowRecords::of(found)?;
-    let all = records.rest();
+    let (row, all) = (records.seq(), records.rest());
     while records.clone().next().is_some_and(|record| record.seq <= last) {
         records.next();
     }
-    let (stays, goes) = all.split_at(all.len() - records.rest().len());
-    if goes.is_empty() {
+    if records.clone().next().is_none() {
         return Ok(());
     }
+    let (stays, goes) = all.split_at(all.len() - records.rest().len());
+    // Where nothing of it stays it goes as it is, of whatever type that may be.
+    let goes = if stays.is_empty() { found.get::<_, Value>(7)? } else { Value::Blob(goes.to_vec()) };
     if let Some(id) = aside {
         let sql = "INSERT INTO damaged (session_id, seq, more) VALUES (?1, ?2, ?3)";
         connection.execute(sql, params![id.as_str(), to_int(last.saturating_add(1)), goes])?;
@@ -128,7 +133,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
 pub(crate) fn store_totals(connection: &Connection, key: i64, totals: &Summary) -> Attempt<()> {
     let places = rows::places(3, rows::SUMMARY_COLUMNS - 1);
     let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
-    let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));
+    let values = std::iter::once(Value::Integer(key)).chain(rows::columns(totals));
     connection.execute(&sql, rusqlite::params_from_iter(values))?;
     count_open(connection, key)
 }

@@ -87,6 +87,7 @@ pub(crate) fn age(home: &Path, schema: u32) {
     let older = match schema {
         5 => TO_SCHEMA_5,
         10 => TO_SCHEMA_10,
+        12 => "PRAGMA user_version = 12;",
         other => panic!("nobody asks for schema {other}"),
     };
     raw(home).execute_batch(&format!("{TO_SCHEMA_12}{older}")).unwrap();

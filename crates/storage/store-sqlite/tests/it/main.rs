@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audit;
+mod chances;
 mod contents;
 mod damage;
 mod deleting;
@@ -13,6 +14,7 @@ mod files;
 mod kit;
 mod mixes;
 mod numbers;
+mod overlaps;
 mod owners;
 mod packed;
 mod processes;
