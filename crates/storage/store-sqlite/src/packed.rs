@@ -189,7 +189,7 @@ impl<'a> Iterator for RowRecords<'a> {
         }
         self.last = self.last.saturating_add(1);
         let taken = self.more.take().and_then(|more| take_one(more, self.last));
-        if self.last >= self.end && !taken.is_some_and(|(record, _)| record.is_as_written() == Some(true)) {
+        if self.last >= self.end && taken.is_none_or(|(record, _)| record.is_as_written() != Some(true)) {
             self.more = Some(&[]);
             return None;
         }

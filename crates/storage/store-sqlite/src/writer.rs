@@ -254,8 +254,6 @@ impl Writer {
                     WriterJob::Append(append) => {
                         let batch = self.batch(number, append);
                         if batch.is_empty() {
-                            // It rests, or nothing rested that it could have pressed: whoever reads waits for the former alone.
-                            self.tell_progress();
                             continue;
                         }
                         if let Err(fault) = self.prepare_to_write(connection, &mut is_begun) {

@@ -56,6 +56,10 @@ impl Writer {
                 }
             }
             batch.extend(self.rested(!batch.is_empty()));
+            if batch.is_empty() {
+                // They rest, or nothing rested that they could have pressed: whoever reads waits for the former alone.
+                self.tell_progress();
+            }
             if batch.is_empty() || !self.taken.is_empty() || self.is_ending || self.syncs.has_failed() {
                 return batch;
             }

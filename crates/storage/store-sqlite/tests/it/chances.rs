@@ -36,7 +36,7 @@ fn words(seq: u64, length: usize) -> String {
 
 fn message(seq: u64, length: usize) -> Arc<Entry> {
     let entry = said(seq, &words(seq, length));
-    Arc::new(Entry { by: (seq % 3 > 0).then(|| Principal::user("ann")), ..(*entry).clone() })
+    Arc::new(Entry { by: (!seq.is_multiple_of(3)).then(|| Principal::user("ann")), ..(*entry).clone() })
 }
 
 /// A row of the log: its number in the table, its first entry and the last.
