@@ -16,6 +16,8 @@ const REST_MAX: Duration = Duration::from_millis(20);
 const TURN_MAX: Duration = Duration::from_millis(40);
 /// The newest turn counts for one part in this many of what a turn is thought to take.
 const TURN_MEMORY: u32 = 8;
+/// The end of a turn waits for others for one part in this many of what a turn takes.
+const WAIT_SHARE: u32 = 4;
 /// Appends that wait at once; with one more, that one does not.
 const RESTING_MAX: usize = 256;
 
@@ -41,6 +43,11 @@ impl Resting {
     /// Whether the ends of more turns than this will be here soon.
     pub(super) fn expects_more_than(&self, ends: usize) -> bool {
         self.are_turns_short() && self.waiting.len() > ends
+    }
+
+    /// How long the end of a turn may wait for others: little of what it has taken.
+    pub(super) fn worth_a_wait(&self) -> Duration {
+        self.turn_takes / WAIT_SHARE
     }
 
     /// Whether somebody who reads waits for this job.

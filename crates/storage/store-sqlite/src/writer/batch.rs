@@ -3,7 +3,7 @@
 use super::*;
 
 /// The longest that the end of a turn waits for those of others.
-const COMPANY_WAIT_MAX: Duration = Duration::from_millis(1);
+const COMPANY_WAIT_MAX: Duration = Duration::from_millis(3);
 
 impl Writer {
     pub(super) fn take(&mut self, job: WriterJob) {
@@ -128,7 +128,7 @@ impl Writer {
             return None;
         }
         let since = batch.iter().map(Append::complete_since).min()?;
-        let wait = self.syncs.patience().min(COMPANY_WAIT_MAX);
+        let wait = self.resting.worth_a_wait().max(self.syncs.patience()).min(COMPANY_WAIT_MAX);
         let left = (since + wait).saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
