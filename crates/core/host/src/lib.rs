@@ -21,7 +21,7 @@ pub use frame_log::FrameLog;
 pub use notes::{DaemonLog, NoteFormat, NoteLevel, NoteListener, is_noted, keep_log, note, note_at, notes_dropped};
 pub use principal_cell::PrincipalCell;
 pub use pump::{Ended, Gone, NoOwnCalls, OnLost, OwnCalls, PumpOptions, pump, pump_messages};
-pub use runtime::daemon_runtime;
+pub use runtime::{daemon_runtime, runtime_on};
 pub use signals::survive_file_limits;
 pub use stdio::{Input, Output, take};
 pub use transport::{MemoryEnd, MemorySink, MemoryStream, MessageSink, MessageStream, message_pair};

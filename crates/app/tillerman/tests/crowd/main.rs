@@ -17,3 +17,8 @@ static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+/// As a gateway's, and on all cores also where that would leave one to the store.
+fn on_all_cores() -> tokio::runtime::Runtime {
+    host::runtime_on(std::thread::available_parallelism().map_or(2, std::num::NonZero::get)).unwrap()
+}

@@ -12,9 +12,9 @@ use testkit::stage::Actor;
 use tokio::time::Instant;
 use vocab::{Open, Query, Which};
 
-use crate::alone;
 use crate::process::{descriptors, resident_bytes};
 use crate::world::stage;
+use crate::{alone, on_all_cores};
 
 /// How long; 20 minutes in the full run.
 const SECONDS_VARIABLE: &str = "TILLERMAN_SOAK_SECONDS";
@@ -65,7 +65,7 @@ async fn visit(engine: Engine, workspace: PathBuf, mut dice: Dice, sessions: u64
 fn a_long_life_costs_no_more_than_a_short_one() {
     let _alone = alone();
     let Length { whole, lives, sessions, slack } = length();
-    let runtime = host::daemon_runtime().unwrap();
+    let runtime = on_all_cores();
     let home = tempfile::tempdir().unwrap();
     let mut dice = Dice::new(14);
     let (mut memory, mut open, mut visits) = (Vec::new(), Vec::new(), 0);

@@ -16,8 +16,8 @@ use vocab::{
     Target, Told, Verb, Which,
 };
 
-use crate::alone;
 use crate::world::World;
+use crate::{alone, on_all_cores};
 
 const ROUNDS: u64 = 6;
 /// More of them, to look for what is rare.
@@ -242,7 +242,7 @@ async fn round(seed: u64) -> Result<u64, String> {
 fn on_all_cores_every_command_is_answered_once_and_every_log_is_in_order() {
     let _alone = alone();
     let rounds = std::env::var(ROUNDS_VARIABLE).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
-    let runtime = host::daemon_runtime().unwrap();
+    let runtime = on_all_cores();
     let mut answered = 0;
     let first = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     for seed in first..first + rounds {
