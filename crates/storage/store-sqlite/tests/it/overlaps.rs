@@ -1,7 +1,6 @@
 //! Rows that say more than there is room for: a wrong number, or bytes that nobody wrote, and what is beside them all the same.
 
 use std::path::Path;
-use std::time::Duration;
 
 use store_sqlite::SqliteStore;
 use vocab::{AuditVerdict, Durability, SessionId, Skim, SkimFor, Store};
@@ -127,15 +126,4 @@ async fn a_number_that_is_none_is_that_of_one_row() {
         assert_eq!(skimmed(&store, &id).await, [1, 3], "{value}");
         assert_eq!(store.acquire(&id).await.unwrap().summary.last_seq, 3, "{value}");
     }
-}
-
-#[tokio::test]
-async fn who_reads_behind_words_that_nothing_waited_for_does_not_wait() {
-    let home = tempfile::tempdir().unwrap();
-    let store = SqliteStore::new(home.path().to_owned());
-    let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "message 1")], Durability::Now).await.unwrap();
-    store.press(&lease);
-    let read = tokio::time::timeout(Duration::from_secs(5), readable(&store, &lease.session, 100));
-    assert_eq!(read.await.expect("it is answered"), [1]);
 }
