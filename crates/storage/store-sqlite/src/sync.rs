@@ -126,10 +126,18 @@ pub(super) struct WalFile {
 /// A device and a file on it.
 pub(super) type FileIdentity = (u64, u64);
 
-/// Whether this process has that file open, whatever its name leads to now. Where nobody can say: yes.
+/// Whether this process has the file of that name open. Where nobody can say: yes.
 pub(super) fn is_held(path: &Path) -> bool {
-    let (Ok(wanted), Ok(open)) = (identity(path), std::fs::read_dir("/proc/self/fd")) else { return path.exists() };
-    open.flatten().any(|file| identity(&file.path()).is_ok_and(|found| found == wanted))
+    match identity(path) {
+        Ok(file) => is_open_here(file),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// Whether this process has that file open, whatever its name leads to now.
+fn is_open_here(file: FileIdentity) -> bool {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return true };
+    open.flatten().any(|entry| identity(&entry.path()).is_ok_and(|found| found == file))
 }
 
 pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
@@ -140,15 +148,26 @@ pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
 impl WalFile {
     /// While a connection has the database open.
     pub(super) fn open(path: &Path, index: &Path, database: &Path) -> Result<Self, Fault> {
-        let named = |path: &Path| identity(path).map(|found| (path.to_owned(), found));
-        let open = || {
-            let file = File::open(path)?;
-            let found = file.metadata()?;
-            let log = (path.to_owned(), (found.dev(), found.ino()));
-            let named = [log, named(database)?, named(index)?];
-            Ok(Self { file, path: path.to_owned(), named, is_found: AtomicBool::new(false) })
+        let cannot = |path: &Path, error: &io::Error| match error.kind() {
+            io::ErrorKind::NotFound => faults::removed(path),
+            _ => faults::from_io("open", path, error),
         };
-        open().map_err(|error| faults::from_io("open", path, &error))
+        let named = |path: &Path| match identity(path) {
+            Ok(found) => Ok((path.to_owned(), found)),
+            Err(error) => Err(cannot(path, &error)),
+        };
+        let opened = File::open(path).and_then(|file| file.metadata().map(|found| (file, found)));
+        let (file, found) = opened.map_err(|error| cannot(path, &error))?;
+        let log = (path.to_owned(), (found.dev(), found.ino()));
+        let named = [log, named(database)?, named(index)?];
+        Ok(Self { file, path: path.to_owned(), named, is_found: AtomicBool::new(false) })
+    }
+
+    /// Whether the index that it was opened with is the one that this process has open: it could have been replaced the moment
+    /// before, and is looked for by what it is, not by its name.
+    pub(super) fn is_index_held(&self) -> bool {
+        let [.., (_, index)] = &self.named;
+        is_open_here(*index)
     }
 
     /// What is written into files that nobody can find any more is not kept.

@@ -26,7 +26,7 @@ use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, audit, database, lock_file, rows, sync};
+use super::{Attempt, Failure, Note, ReplySender, audit, database, lock_file, rows};
 use crate::faults;
 use store::rollup::PriceList;
 use taken::TakenJobs;
@@ -212,11 +212,12 @@ impl Writer {
         counted.map_err(|error| faults::from_sqlite(&self.place(), "open", &error))?;
         self.locks = lock_file::directory(&self.place());
         let index = database::index_path(&self.home);
+        let log = WalFile::open(&self.wal(), &index, &self.place())?;
         // As long as another connection of ours has the one that was there before, so has this one.
-        if self.is_suspect && !sync::is_held(&index) {
+        if self.is_suspect && !log.is_index_held() {
             return Err(faults::removed(&index));
         }
-        self.syncs.use_log(WalFile::open(&self.wal(), &index, &self.place())?);
+        self.syncs.use_log(log);
         Ok(connection)
     }
 
