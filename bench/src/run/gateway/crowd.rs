@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -23,6 +24,8 @@ const EVENTS_MAX: usize = 1024;
 
 pub(crate) struct Crowd {
     addr: SocketAddr,
+    /// Tells its sessions from those of a crowd that was there before, at a gateway with the same home.
+    run: u32,
     epoll: OwnedFd,
     sockets: Vec<Socket>,
     scratch: Vec<u8>,
@@ -40,8 +43,14 @@ pub(crate) struct Heard<'a> {
 
 impl Crowd {
     pub(crate) fn new(addr: SocketAddr) -> anyhow::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self { addr, epoll, sockets: Vec::new(), scratch: vec![0; READ_BYTES], id: 0, unheard: None })
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let (epoll, run) = (epoll::create(CreateFlags::CLOEXEC)?, RUNS.fetch_add(1, Ordering::Relaxed));
+        Ok(Self { addr, run, epoll, sockets: Vec::new(), scratch: vec![0; READ_BYTES], id: 0, unheard: None })
+    }
+
+    /// New to the gateway: it has no history that the floor, which remembers nothing, would not have either.
+    pub(crate) fn session(&self, number: usize) -> String {
+        format!("bench:{}:{number}", self.run)
     }
 
     /// So many more, authenticated.

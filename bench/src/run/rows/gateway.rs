@@ -44,8 +44,8 @@ fn started(bench: &Bench, who: &Contender, place: &Place, count: usize) -> anyho
     Ok((gateway, crowd))
 }
 
-fn send(session: usize, message: &str) -> String {
-    format!(r#"{{"sessionId":"bench:{session}","message":"{message}"}}"#)
+fn send(session: &str, message: &str) -> String {
+    format!(r#"{{"sessionId":"{session}","message":"{message}"}}"#)
 }
 
 /// Each of the first `clients` connections sends the same message to a session of its own, `turns` times, the next one
@@ -57,12 +57,13 @@ fn converse(
     message: &str,
     mut each: impl FnMut(&str, u64),
 ) -> anyhow::Result<Vec<f64>> {
+    let sends: Vec<String> = (0..clients).map(|client| send(&crowd.session(client), message)).collect();
     let mut left = vec![turns; clients];
     let mut begun = vec![now_ns(); clients];
     let mut took = Vec::with_capacity(clients * turns);
     for (client, begun) in begun.iter_mut().enumerate() {
         *begun = now_ns();
-        crowd.ask(client, "agent.send", &send(client, message))?;
+        crowd.ask(client, "agent.send", &sends[client])?;
     }
     crowd.listen(|heard, asks| {
         if let Some(text) = heard.frame.words() {
@@ -76,7 +77,7 @@ fn converse(
         left[client] -= 1;
         if left[client] > 0 {
             begun[client] = now_ns();
-            asks.push(client, "agent.send", send(client, message));
+            asks.push(client, "agent.send", sends[client].clone());
         }
         Ok(if took.len() == clients * turns { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;

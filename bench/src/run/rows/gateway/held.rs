@@ -127,15 +127,16 @@ pub(crate) fn sessions(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
 /// One turn in each of so many new sessions, all connections at work.
 fn spread(crowd: &mut Crowd, from: usize, count: usize) -> anyhow::Result<()> {
     let (mut next, end, mut done) = (from, from + count, 0);
+    let ask = |session: usize| send(&format!("bench:{session}"), "say 1 word");
     while next < end.min(from + CLIENTS) {
-        crowd.ask((next - from) % CLIENTS, "agent.send", &send(next, "say 1 word"))?;
+        crowd.ask((next - from) % CLIENTS, "agent.send", &ask(next))?;
         next += 1;
     }
     crowd.listen(|heard, asks| {
         if heard.frame.result.is_some() {
             done += 1;
             if next < end {
-                asks.push(heard.socket, "agent.send", send(next, "say 1 word"));
+                asks.push(heard.socket, "agent.send", ask(next));
                 next += 1;
             }
         }

@@ -22,7 +22,12 @@ const FLOOD_EVERY_US: u64 = 1000;
 const CUTS: usize = 200;
 const CUT_WORDS: usize = 400;
 const CUT_EVERY_US: u64 = 2000;
-const WATCH: &str = r#"{"topics":["session:bench:0"]}"#;
+
+/// All connections but the first watch the first one's session.
+fn watch_first(crowd: &mut Crowd) -> anyhow::Result<()> {
+    let topics = format!(r#"{{"topics":["session:{}"]}}"#, crowd.session(0));
+    (1..crowd.len()).try_for_each(|watcher| crowd.call(watcher, "events.subscribe", &topics).map(drop))
+}
 
 /// Lets all connections but the first watch the first one's session, and gives what it says then to the watchers.
 fn flood(
@@ -32,7 +37,8 @@ fn flood(
     every_us: u64,
     mut each: impl FnMut(&str, u64),
 ) -> anyhow::Result<()> {
-    crowd.ask(0, "agent.send", &send(0, &format!("say {words} words every {every_us} us")))?;
+    let ask = send(&crowd.session(0), &format!("say {words} words every {every_us} us"));
+    crowd.ask(0, "agent.send", &ask)?;
     let (mut heard_words, mut answered) = (0, false);
     crowd.listen(|heard, _| {
         if heard.socket == 0 {
@@ -55,7 +61,7 @@ pub(crate) fn watch(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         let [ours, floor] = once(bench, &format!("gw-watch-{watchers}"), |who, place| {
             let (gateway, mut crowd) = started(bench, who, place, 1 + watchers)?;
             converse(&mut crowd, 1, 1, "say 1 word", |_, _| {})?;
-            (1..=watchers).try_for_each(|watcher| crowd.call(watcher, "events.subscribe", WATCH).map(drop))?;
+            watch_first(&mut crowd)?;
             let (before, own) = (cpu_ns(gateway.pid()), own_cpu_ns());
             let mut frames = 0_u32;
             flood(&mut crowd, watchers, words, every_us, |_, _| frames += 1)?;
@@ -83,7 +89,7 @@ pub(crate) fn slow(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         let place: Place = bench.place(&format!("gw-slow-{slow}"), who)?;
         let (gateway, mut crowd) = started(bench, who, &place, 1 + READERS + slow)?;
         converse(&mut crowd, 1, 1, "say 1 word", |_, _| {})?;
-        (1..crowd.len()).try_for_each(|watcher| crowd.call(watcher, "events.subscribe", WATCH).map(drop))?;
+        watch_first(&mut crowd)?;
         (1 + READERS..crowd.len()).try_for_each(|watcher| crowd.stop_reading(watcher))?;
         let before = status_bytes(gateway.pid(), "VmRSS")?;
         let mut delays = Vec::new();
@@ -121,17 +127,18 @@ pub(crate) fn cuts(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     let cuts = bench.times(CUTS);
     let place = bench.place("gw-cuts", &bench.ours)?;
     let (gateway, mut crowd) = started(bench, &bench.ours, &place, 1)?;
-    crowd.call(0, "sessions.create", r#"{"sessionId":"bench:0"}"#)?;
+    let session = crowd.session(0);
+    crowd.call(0, "sessions.create", &format!(r#"{{"sessionId":"{session}"}}"#))?;
     let prompt = format!("say {CUT_WORDS} words every {CUT_EVERY_US} us");
     let (mut said, mut seen) = (String::new(), String::new());
     let (mut cursor, mut runs, mut answered, mut done, mut cut) = ("0".to_owned(), 0, 0, 0, 0);
     while cut < cuts || done < runs {
         if runs == answered && runs == done {
-            crowd.ask(0, "agent.send", &send(0, &prompt))?;
+            crowd.ask(0, "agent.send", &send(&session, &prompt))?;
             runs += 1;
         }
         crowd.join(1)?;
-        crowd.ask(1, "events.subscribe", &format!(r#"{{"topics":["session:bench:0"],"afterSeq":"{cursor}"}}"#))?;
+        crowd.ask(1, "events.subscribe", &format!(r#"{{"topics":["session:{session}"],"afterSeq":"{cursor}"}}"#))?;
         let mut left = 3 + (cut * 7919) % 40;
         crowd.listen(|heard, _| {
             let frame = &heard.frame;
