@@ -17,6 +17,7 @@ mod contents;
 mod database;
 mod faults;
 mod fold;
+mod inbox;
 mod leases;
 mod lock_file;
 mod log;

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -17,6 +16,7 @@ use vocab::{
     Shelved, Skim, Skimmed, Summary, UsageQuery, UsageSum,
 };
 
+use super::inbox::{Inbox, NoJob};
 use super::log::{self, LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
 use super::sync::{FileIdentity, identity};
@@ -153,7 +153,7 @@ struct OpenRead {
 
 pub(super) struct Reader {
     home: PathBuf,
-    inbox: Receiver<ReaderJob>,
+    inbox: Inbox<ReaderJob>,
     /// In turn. As many as there are callers who wait.
     open: VecDeque<OpenRead>,
     connection: Option<Connection>,
@@ -164,7 +164,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<ReaderJob>, unwiped: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Inbox<ReaderJob>, unwiped: Arc<AtomicBool>) -> Self {
         Self { home, inbox, open: VecDeque::new(), connection: None, opened: None, unwiped }
     }
 
@@ -182,12 +182,12 @@ impl Reader {
     }
 
     fn wait(&mut self) -> bool {
-        let first = match self.inbox.recv_timeout(IDLE) {
-            Err(RecvTimeoutError::Timeout) => {
+        let first = match self.inbox.wait_for(IDLE) {
+            Err(NoJob::Yet) => {
                 if let Some(connection) = &self.connection {
                     let _ = connection.execute_batch("PRAGMA shrink_memory");
                 }
-                self.inbox.recv().ok()
+                self.inbox.wait()
             }
             other => other.ok(),
         };
@@ -198,7 +198,7 @@ impl Reader {
     }
 
     fn take_waiting(&mut self) {
-        while let Ok(job) = self.inbox.try_recv() {
+        while let Some(job) = self.inbox.take() {
             self.open.push_back(OpenRead { job, cursor: None });
         }
     }

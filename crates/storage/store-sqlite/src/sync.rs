@@ -33,13 +33,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use vocab::{Durability, Fault};
 
+use super::inbox::JobSender;
 use super::writer::WriterJob;
 use super::{ReplySender, faults};
 
@@ -195,7 +195,7 @@ impl WalFile {
 /// The writer's side.
 pub(super) struct Syncs {
     shared: Arc<Shared>,
-    nudge: Sender<WriterJob>,
+    nudge: JobSender<WriterJob>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -204,7 +204,7 @@ type DueSync = (Arc<WalFile>, Vec<Unsynced>, u64);
 
 impl Syncs {
     /// `nudge` wakes the writer when a sync has failed.
-    pub(super) fn start(nudge: Sender<WriterJob>, stack_bytes: usize) -> io::Result<Self> {
+    pub(super) fn start(nudge: JobSender<WriterJob>, stack_bytes: usize) -> io::Result<Self> {
         let state = State {
             wal: None,
             waiting: Vec::new(),
@@ -349,13 +349,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, nudge: &Sender<WriterJob>) {
+    fn run(&self, nudge: &JobSender<WriterJob>) {
         while let Some(due) = self.next() {
             self.sync(due, nudge);
         }
     }
 
-    fn sync(&self, (wal, appends, upto): DueSync, nudge: &Sender<WriterJob>) {
+    fn sync(&self, (wal, appends, upto): DueSync, nudge: &JobSender<WriterJob>) {
         let since = Instant::now();
         let result = wal.sync();
         let took = since.elapsed();
@@ -367,7 +367,9 @@ impl Shared {
                 state.synced = upto;
                 state.sync_takes = (state.sync_takes * (SYNC_MEMORY - 1) + took) / SYNC_MEMORY;
                 replies.extend(state.followers.extract_if(.., |(after, _)| *after <= upto).map(|(_, reply)| reply));
-                self.done.notify_all();
+                if state.in_hurry {
+                    self.done.notify_all();
+                }
                 if !state.waiting.is_empty() {
                     self.work.notify_one();
                 }

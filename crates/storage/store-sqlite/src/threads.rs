@@ -4,12 +4,12 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use vocab::{Fault, FaultKind};
 
+use super::inbox::{JobSender, inbox};
 use super::owners::LeaseTerms;
 use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
@@ -41,7 +41,7 @@ pub(super) struct Threads {
 
 /// A thread and what it is told by.
 struct JobThread<J> {
-    jobs: Sender<J>,
+    jobs: JobSender<J>,
     thread: JoinHandle<()>,
 }
 
@@ -80,14 +80,14 @@ impl Threads {
                     return Ok(());
                 }
                 // It panicked. The leases it held are gone, the database is not.
-                Err(returned) => job = returned.0,
+                Err(returned) => job = returned,
             }
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
         let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
         let patience = self.patience.clone();
-        let (jobs, inbox) = channel();
+        let (jobs, inbox) = inbox();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
@@ -106,11 +106,11 @@ impl Threads {
         if let Some(running) = lane.as_ref() {
             match running.jobs.send(job) {
                 Ok(()) => return Ok(()),
-                Err(returned) => job = returned.0,
+                Err(returned) => job = returned,
             }
         }
         let (home, unwiped) = (self.home.clone(), self.unwiped.clone());
-        let (jobs, inbox) = channel();
+        let (jobs, inbox) = inbox();
         let queue = start("store-read", jobs, move || Reader::new(home, inbox, unwiped).run())?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *lane = Some(queue);
@@ -170,7 +170,7 @@ impl<J> JobThread<J> {
     }
 }
 
-fn start<J>(name: &str, jobs: Sender<J>, run: impl FnOnce() + Send + 'static) -> Result<JobThread<J>, Fault> {
+fn start<J>(name: &str, jobs: JobSender<J>, run: impl FnOnce() + Send + 'static) -> Result<JobThread<J>, Fault> {
     let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
     Ok(JobThread { jobs, thread: thread.map_err(not_started)? })
 }

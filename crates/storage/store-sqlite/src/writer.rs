@@ -9,7 +9,6 @@ mod taken;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -17,6 +16,7 @@ use vocab::{Acquired, Deed, Durability, Fault, Lease, Principal, Query, SessionI
 
 use super::append::{Append, AppendStatements};
 use super::fold::Folds;
+use super::inbox::{Inbox, NoJob};
 use super::leases::{HeldLease, owner};
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
@@ -97,7 +97,7 @@ pub(super) struct Writer {
     pub(super) held: HashMap<SessionId, Box<HeldLease>>,
     /// Given back, with their epoch, and not written down as such.
     pub(super) unreleased: Vec<(SessionId, u64)>,
-    inbox: Receiver<WriterJob>,
+    inbox: Inbox<WriterJob>,
     is_ending: bool,
     pub(super) syncs: Syncs,
     /// Of all its connections.
@@ -156,7 +156,7 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Inbox<WriterJob>, ties: WriterTies) -> Self {
         let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
         Self {
             locks: lock_file::directory(&home.join(database::FILE_NAME)),
@@ -343,13 +343,13 @@ impl Writer {
         if self.taken.is_empty() && !self.is_ending {
             let first = match connection {
                 _ if !self.resting.is_empty() => self.wait_for_company(),
-                None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(connection) => self.wait_idle(connection).ok_or(RecvTimeoutError::Disconnected),
+                None => self.inbox.wait().ok_or(NoJob::Ever),
+                Some(connection) => self.wait_idle(connection).ok_or(NoJob::Ever),
             };
             match first {
                 Ok(first) => self.take(first),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(NoJob::Yet) => {}
+                Err(NoJob::Ever) => return false,
             }
         }
         self.take_waiting();
@@ -358,14 +358,14 @@ impl Writer {
 
     fn wait_idle(&mut self, connection: &Connection) -> Option<WriterJob> {
         loop {
-            match self.inbox.recv_timeout(IDLE) {
+            match self.inbox.wait_for(IDLE) {
                 Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(NoJob::Ever) => return None,
+                Err(NoJob::Yet) => {}
             }
             // Trouble with the disk is told to the next writer.
             if self.syncs.check_names().is_err() {
-                return self.inbox.recv().ok();
+                return self.inbox.wait();
             }
             if !std::mem::replace(&mut self.has_swept, true) {
                 let _ = self.sweep_owners(connection);
@@ -383,18 +383,18 @@ impl Writer {
     /// Nothing is left to do but what the next job brings, and to say that we live where nobody can see it.
     fn wait_long(&mut self, connection: &Connection) -> Option<WriterJob> {
         while let Some(wait) = self.renewal_wait() {
-            match self.inbox.recv_timeout(wait) {
+            match self.inbox.wait_for(wait) {
                 Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.renew_if_due(connection),
+                Err(NoJob::Ever) => return None,
+                Err(NoJob::Yet) => self.renew_if_due(connection),
             }
         }
-        self.inbox.recv().ok()
+        self.inbox.wait()
     }
 
     pub(super) fn take_waiting(&mut self) {
         while self.taken.len() < BATCH_JOBS_MAX {
-            let Ok(job) = self.inbox.try_recv() else { return };
+            let Some(job) = self.inbox.take() else { return };
             self.take(job);
         }
     }

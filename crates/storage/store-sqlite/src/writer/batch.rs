@@ -17,10 +17,10 @@ impl Writer {
     }
 
     /// Nothing is left but what has time: until the first of it has not, or something else comes.
-    pub(super) fn wait_for_company(&self) -> Result<WriterJob, RecvTimeoutError> {
+    pub(super) fn wait_for_company(&self) -> Result<WriterJob, NoJob> {
         match self.resting.time_left(self.syncs.patience(), Instant::now()) {
-            Some(left) if !left.is_zero() => self.inbox.recv_timeout(left),
-            _ => Err(RecvTimeoutError::Timeout),
+            Some(left) if !left.is_zero() => self.inbox.wait_for(left),
+            _ => Err(NoJob::Yet),
         }
     }
 
@@ -67,7 +67,7 @@ impl Writer {
                 return batch;
             }
             if let Some(left) = self.time_left(&batch) {
-                let Ok(job) = self.inbox.recv_timeout(left) else { return batch };
+                let Ok(job) = self.inbox.wait_for(left) else { return batch };
                 self.take(job);
             } else if let Some(left) = self.company_left(number, &batch) {
                 // Asleep: none of those who come meanwhile has to wake us.
