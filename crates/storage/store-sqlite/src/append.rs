@@ -351,7 +351,7 @@ impl Writer {
         }
         let mut answers = Vec::with_capacity(batch.len());
         while let Some(append) = batch.get(answers.len()) {
-            match self.append_one(statements, append) {
+            match self.append_one(statements, append, batch.len() > 1) {
                 Ok(()) => answers.push(Ok(())),
                 // Whoever asked for one of them asked for that one alone: a session whose write has failed offers its entries
                 // anew while what it had asked for behind them rests.
@@ -367,7 +367,7 @@ impl Writer {
     }
 
     /// Everything that can be refused is refused before the first write.
-    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append) -> Attempt<()> {
+    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append, in_company: bool) -> Attempt<()> {
         let Append { lease, entries, .. } = append;
         if entries.is_empty() {
             return Ok(());
@@ -398,7 +398,7 @@ impl Writer {
         let is_moved = !held.latest().is_some_and(is_placed);
         let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
         let is_said = held.latest().is_none_or(|log| log.summary.last_message_ms != totals.last_message_ms);
-        let is_used = entries.iter().any(|entry| summary::is_use(&entry.body));
+        let is_used = entries.iter().any(|entry| summary::is_use(&entry.body)) && held.is_to_be_first(in_company);
         // Who used its session last of all, as far as we know, is most often right: the row is looked at all the same.
         let is_newest = known.is_some_and(|(key, _)| self.used_last == Some(key));
         let touched = match is_used && !is_newest {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, Principal, SessionId, Summary};
@@ -39,7 +39,12 @@ pub(super) struct HeldLease {
     pub(super) uncertain: bool,
     /// When something that has time was last asked for, and nothing that has none since: a turn has begun.
     pub(super) prompted_at: Option<Instant>,
+    /// When its session was last put first in the order of use.
+    used_at: Option<Instant>,
 }
+
+/// Sessions that are at work at the same time change places this often at most.
+const USE_GRAIN: Duration = Duration::from_secs(1);
 
 /// A session's row number and totals, as this lease's holder knows them.
 #[derive(Clone)]
@@ -60,7 +65,19 @@ impl HeldLease {
             pending: None,
             uncertain: false,
             prompted_at: None,
+            used_at: None,
         }
+    }
+
+    /// Whether its session, which is used now, is to be the first in the order of use. Where others are used in the same
+    /// moment nobody can say which was the last, and to move all of them costs as much as what they have said: one that was
+    /// moved a moment ago stays where it is.
+    pub(super) fn is_to_be_first(&mut self, in_company: bool) -> bool {
+        let is_moved = in_company && self.used_at.is_some_and(|at| at.elapsed() < USE_GRAIN);
+        if !is_moved {
+            self.used_at = Some(Instant::now());
+        }
+        !is_moved
     }
 
     /// The sync that this session waits for, if it does; commits up to `reached` are on the disk.
@@ -84,6 +101,7 @@ impl HeldLease {
     /// Its transaction has failed.
     pub(super) fn give_up(&mut self) {
         self.uncertain |= self.pending.take().is_some();
+        self.used_at = None;
     }
 
     /// A sync has failed: commits behind `reached` count for nothing any more.
@@ -92,6 +110,7 @@ impl HeldLease {
         if let Some((_, before)) = self.unsynced.pop_front() {
             self.done = before;
             self.uncertain = true;
+            self.used_at = None;
             self.unsynced.clear();
         }
     }
@@ -264,4 +283,21 @@ fn started_ms() -> Option<i64> {
     let machine = std::fs::read_to_string("/proc/stat").ok()?;
     let boot_s: i64 = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     Some(boot_s * 1000 + ticks * 1000 / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_used_alone_is_the_first_and_in_a_crowd_nobody_moves_again_at_once() {
+        let mut held = HeldLease::new(&Lease::on("a".into(), 1));
+        assert!(held.is_to_be_first(true), "it was not used here before");
+        assert!(!held.is_to_be_first(true));
+        assert!(held.is_to_be_first(false), "one after the other: their order is known");
+        held.used_at = Instant::now().checked_sub(USE_GRAIN);
+        assert!(held.is_to_be_first(true), "others that were used since are behind it, in a crowd, too");
+        held.give_up();
+        assert!(held.is_to_be_first(true), "what was not committed has moved nothing");
+    }
 }
