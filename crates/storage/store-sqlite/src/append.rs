@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rusqlite::types::Value;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
 
@@ -13,7 +13,9 @@ use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::row_writer::RowWriter;
-use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::rows::{
+    self, COUNTED, COUNTED_COLUMNS, DESCRIBED, DESCRIBED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int,
+};
 use super::sync::SyncWish;
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
@@ -115,7 +117,7 @@ pub(super) struct AppendStatements<'c> {
     insert_session: Statement<'c>,
     /// By what changes besides the totals; see [`Touched`].
     update_session: [Statement<'c>; 3],
-    place_session: Statement<'c>,
+    describe_session: Statement<'c>,
     use_session: Statement<'c>,
     count_taken: Statement<'c>,
     open_work: Statement<'c>,
@@ -140,10 +142,10 @@ impl<'c> AppendStatements<'c> {
                 update(connection, Touched::Message)?,
                 update(connection, Touched::MessageAndUse)?,
             ],
-            place_session: connection.prepare(
-                "UPDATE sessions SET workspace = ?2, child_of = ?3
-                 WHERE key = ?1 AND (workspace IS NOT ?2 OR child_of IS NOT ?3)",
-            )?,
+            describe_session: connection.prepare(&format!(
+                "UPDATE sessions SET ({DESCRIBED}) = ({}) WHERE key = ?1",
+                places(2, DESCRIBED_COLUMNS)
+            ))?,
             use_session: connection.prepare(
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
@@ -187,18 +189,21 @@ impl<'c> AppendStatements<'c> {
 
     /// Writes the new totals and what is open now; false when the row is not as `lease` and `last_seq` say.
     fn update(&mut self, key: i64, epoch: u64, last_seq: u64, new: &NewTotals<'_>) -> rusqlite::Result<bool> {
-        let NewTotals { totals, open: (turn, items), is_moved, touched } = *new;
-        let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
-        let turn = turn.map_or(Value::Null, |is_open| Value::Integer(is_open.into()));
-        let before = condition.into_iter().chain([Value::Text(totals.id.to_string()), turn, Value::Integer(items)]);
-        let (counted, [workspace, child_of, last_message_ms]) = rows::counted(totals);
-        let said = (touched != Touched::Totals).then_some(last_message_ms);
-        let values = params_from_iter(before.chain(counted).chain(said));
-        if self.update_session[touched as usize].execute(values)? != 1 {
+        let NewTotals { totals, open: (turn, items), is_other, touched } = *new;
+        let id = ValueRef::Text(totals.id.as_str().as_bytes());
+        let number = |number: Option<i64>| number.map_or(ValueRef::Null, ValueRef::Integer);
+        let condition = [key, to_int(epoch), to_int(last_seq)].map(ValueRef::Integer);
+        let open = [number(turn.map(Into::into)), ValueRef::Integer(items)];
+        let said = (touched != Touched::Totals).then_some(number(totals.last_message_ms));
+        let counted = rows::counted(totals).map(ValueRef::Integer);
+        let values = condition.into_iter().chain([id]).chain(open).chain(counted).chain(said);
+        let values = values.map(ToSqlOutput::Borrowed);
+        if self.update_session[touched as usize].execute(params_from_iter(values))? != 1 {
             return Ok(false);
         }
-        if is_moved {
-            self.place_session.execute(params![key, workspace, child_of])?;
+        if is_other {
+            let values = [Value::Integer(key)].into_iter().chain(rows::described(totals));
+            self.describe_session.execute(params_from_iter(values))?;
         }
         Ok(true)
     }
@@ -209,8 +214,8 @@ struct NewTotals<'a> {
     totals: &'a Summary,
     /// As [`unfinished::fold`] gives it.
     open: (Option<bool>, i64),
-    /// The row may name another place than the totals do.
-    is_moved: bool,
+    /// The row may describe the session otherwise than the totals do.
+    is_other: bool,
     touched: Touched,
 }
 
@@ -393,9 +398,7 @@ impl Writer {
             }
             summary::fold(&mut totals, entry);
         }
-        let is_placed =
-            |log: &KnownLog| log.summary.workspace == totals.workspace && log.summary.child_of == totals.child_of;
-        let is_moved = !held.latest().is_some_and(is_placed);
+        let is_other = !held.latest().is_some_and(|log| rows::is_described_as(&totals, &log.summary));
         let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
         let is_said = held.latest().is_none_or(|log| log.summary.last_message_ms != totals.last_message_ms);
         let is_used = entries.iter().any(|entry| summary::is_use(&entry.body)) && held.is_to_be_first(in_company);
@@ -406,7 +409,7 @@ impl Writer {
             false if is_said => Touched::Message,
             false => Touched::Totals,
         };
-        let new = NewTotals { totals: &totals, open, is_moved, touched };
+        let new = NewTotals { totals: &totals, open, is_other, touched };
         let key = match known {
             Some((key, last_seq)) => {
                 if !statements.update(key, lease.epoch, last_seq, &new)? {
@@ -470,7 +473,7 @@ fn mend(
     log::cut_behind(statements.connection, key, last_seq, None)?;
     statements.audit.write(&AuditRecord::cut(id, last_seq, now_ms()))?;
     log::count_open(statements.connection, key)?;
-    if statements.update(key, epoch, found.summary.last_seq, &NewTotals { is_moved: true, ..*new })? {
+    if statements.update(key, epoch, found.summary.last_seq, &NewTotals { is_other: true, ..*new })? {
         Ok(())
     } else {
         Err(faults::stale(id, epoch).into())

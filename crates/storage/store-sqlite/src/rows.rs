@@ -18,10 +18,14 @@ pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created
      last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
      thinking, wishes, child_of, last_message_ms";
 
-/// Of [`TOTALS`], those that most entries change, in the same order. The others are in an index, which is left alone.
-pub(crate) const COUNTED: &str = "model, mode, title, preview, created_ms, updated_ms, messages, turns, last_seq, \
-     tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, thinking, wishes";
-pub(crate) const COUNTED_COLUMNS: usize = SUMMARY_COLUMNS - 4;
+/// Of [`TOTALS`], those that every append changes.
+pub(crate) const COUNTED: &str = "updated_ms, messages, turns, last_seq, \
+     tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated";
+pub(crate) const COUNTED_COLUMNS: usize = 9;
+
+/// Of [`TOTALS`], those that few do: what a session is, and is called. Some are in an index, which is left alone.
+pub(crate) const DESCRIBED: &str = "workspace, model, mode, title, preview, created_ms, thinking, wishes, child_of";
+pub(crate) const DESCRIBED_COLUMNS: usize = 9;
 
 /// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
 pub(crate) const SUMMARY_COLUMNS: usize = 20;
@@ -284,10 +288,48 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
     ]
 }
 
-/// The values of [`COUNTED`], and those of `workspace`, `child_of` and `last_message_ms`.
-pub(crate) fn counted(summary: &Summary) -> ([Value; COUNTED_COLUMNS], [Value; 3]) {
-    let [_, workspace, rest @ .., child_of, last_message_ms] = columns(summary);
-    (rest, [workspace, child_of, last_message_ms])
+/// The values of [`COUNTED`].
+pub(crate) fn counted(summary: &Summary) -> [i64; COUNTED_COLUMNS] {
+    let Summary { updated_ms, messages, turns, last_seq, usage, .. } = summary;
+    let [messages, turns, last_seq] = [*messages, *turns, *last_seq].map(to_int);
+    let [input, cache_read, cache_write, output] =
+        [usage.input, usage.cache_read, usage.cache_write, usage.output].map(to_int);
+    [*updated_ms, messages, turns, last_seq, input, cache_read, cache_write, output, usage.estimated.into()]
+}
+
+/// The values of [`DESCRIBED`].
+pub(crate) fn described(summary: &Summary) -> [Value; DESCRIBED_COLUMNS] {
+    let [_, workspace, model, mode, title, preview, created_ms, .., thinking, wishes, child_of, _] = columns(summary);
+    [workspace, model, mode, title, preview, created_ms, thinking, wishes, child_of]
+}
+
+/// Whether the values of [`DESCRIBED`] are those of another summary of the session.
+pub(crate) fn is_described_as(summary: &Summary, other: &Summary) -> bool {
+    // All fields are named, so that a new one is not forgotten.
+    let Summary {
+        workspace,
+        model,
+        mode,
+        title,
+        thinking,
+        preview,
+        created_ms,
+        child_of,
+        lane,
+        elevated_until_ms,
+        model_called,
+        id: _,
+        updated_ms: _,
+        messages: _,
+        turns: _,
+        last_seq: _,
+        usage: _,
+        last_message_ms: _,
+    } = summary;
+    (workspace, model, mode, title, thinking)
+        == (&other.workspace, &other.model, &other.mode, &other.title, &other.thinking)
+        && (preview, created_ms, child_of) == (&other.preview, &other.created_ms, &other.child_of)
+        && (lane, elevated_until_ms, model_called) == (&other.lane, &other.elevated_until_ms, &other.model_called)
 }
 
 fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
