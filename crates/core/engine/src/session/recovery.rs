@@ -15,7 +15,7 @@ use super::fallback::Fallback;
 use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, ReadLog, lost_result};
-use crate::session::queue::TurnOver;
+use crate::session::queue::{Queue, TurnOver};
 use crate::session::turn::Effect;
 
 /// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
@@ -208,8 +208,7 @@ impl Session {
         }
         if continues {
             // What waits goes on as well: behind the turn, or now.
-            let acts = self.prompts.queue.go_on(self.prompts.now_ms());
-            self.act(acts);
+            self.step_queue(Queue::go_on);
         }
         if news {
             self.tell_state();
@@ -392,8 +391,7 @@ impl Session {
         match self.view_ready() {
             Ok(true) if std::mem::take(&mut self.recovery.only_closes) => {}
             Ok(true) => {
-                let acts = self.prompts.queue.release(self.prompts.now_ms());
-                self.act(acts);
+                self.step_queue(Queue::release);
                 self.tell_queue();
             }
             Ok(false) => self.recovery.waits_for_view = true,
