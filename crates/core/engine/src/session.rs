@@ -25,6 +25,7 @@ pub(crate) mod log;
 mod mail;
 mod mcp;
 mod model_call;
+mod model_gone;
 pub(crate) mod model_view;
 mod needs;
 mod peers;

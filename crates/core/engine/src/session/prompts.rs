@@ -183,9 +183,7 @@ impl Session {
 
     pub(super) fn queue_verb(&mut self, peer: PeerId, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
-        if self.log.last_seq() > 0 {
-            self.view_at_rest()?;
-        }
+        self.check_queue()?;
         if let QueueVerb::TakeBackUnlessWanted(id) = &verb {
             let waits = self.prompts.queue.list().find(|item| item.id == *id);
             let sender = waits.and_then(|item| Some(item.sender?.0));
