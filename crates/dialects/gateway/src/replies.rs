@@ -132,7 +132,8 @@ impl Gateway {
             }
             Ok(Reply::Waiting { item, .. }) => {
                 let view = &mut self.views[at];
-                if view.state.lane.mode == vocab::LaneMode::Interrupt {
+                // Where no run goes on it waits for something else, such as a place.
+                if view.state.lane.mode == vocab::LaneMode::Interrupt && view.is_running() {
                     let text = "stopping what runs for this message".to_owned();
                     let notice = ContentData { text, transient: Some(true), is_final: None };
                     self.ledger.event(id, &events::tail("content", &notice), out);

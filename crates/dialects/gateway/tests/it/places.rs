@@ -82,3 +82,16 @@ fn it_waits_in_its_lane_and_is_cancelled_as_what_never_began() {
         .assert_eq(&heard);
     }
 }
+
+#[test]
+fn where_nothing_is_stopped_for_it_nobody_says_so() {
+    let heard = paused(async {
+        let (mut play, a) = full().await;
+        play.ask(a, 30, "agent.send", json!({"sessionId": "c", "message": "/queue interrupt"})).await;
+        play.put(a, 31, "agent.send", json!({"sessionId": "a", "message": "slow 50 say 3 words"})).await;
+        play.heard_for(a, Duration::from_millis(20)).await;
+        play.put(a, 32, "agent.send", json!({"sessionId": "c", "message": "say 1 words"})).await;
+        shown(&play.heard_for(a, Duration::from_millis(20)).await)
+    });
+    assert_eq!(heard, "", "it waits for a place, and no run of its lane does it hold up");
+}
