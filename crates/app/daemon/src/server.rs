@@ -65,6 +65,7 @@ pub fn service_settings(server: &Arc<ServerConfig>, settings: &Settings) -> Serv
         threshold_pct: u64::from(settings.compaction.threshold_pct),
         stall_ms: server.stall_ms,
         checkpoints: CheckpointRules {
+            from_pct: server.proactive.enabled.then(|| f64::from(server.proactive.checkpoint_pct)),
             cooldown_ms: i64::try_from(server.proactive.checkpoint_cooldown_ms).unwrap_or(i64::MAX),
             namespace: server.proactive.memory_namespace.as_str().into(),
         },

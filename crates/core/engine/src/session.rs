@@ -25,10 +25,12 @@ pub(crate) mod log;
 mod mail;
 mod mcp;
 mod model_call;
+mod model_gone;
 pub(crate) mod model_view;
 mod needs;
 mod peers;
 mod perform;
+mod places;
 mod poll;
 mod prompts;
 pub(crate) mod queue;
@@ -165,7 +167,7 @@ impl Session {
             self.drop_what_is_over();
             self.tell_settled();
             self.log.flush();
-            self.prompts.arm();
+            self.arm_queue();
             self.tell_busy();
             self.tell_watchers();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {

@@ -20,6 +20,12 @@ const READ_BYTES: usize = 16 * 1024;
 pub trait MessageStream: Send {
     /// The next message; `None` when no more will come, however the pipe ended.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>>;
+
+    /// Behind the last message: the pipe itself takes no more of them, and this is what the other side is to hear when it has
+    /// its answers. `None`: it has ended by itself.
+    fn refuses_more(&self) -> Option<Close> {
+        None
+    }
 }
 
 /// The sending half of a message pipe.
@@ -46,6 +52,9 @@ impl<T: MessageStream + ?Sized> MessageStream for Box<T> {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         (**self).poll_receive(context)
     }
+    fn refuses_more(&self) -> Option<Close> {
+        (**self).refuses_more()
+    }
 }
 
 impl<T: MessageSink + ?Sized> MessageSink for Box<T> {
@@ -65,12 +74,14 @@ impl<T: MessageSink + ?Sized> MessageSink for Box<T> {
 }
 
 /// What the other side sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Arrived<'a> {
     /// Any piece of a stream.
     Bytes(&'a [u8]),
     Message(&'a [u8]),
     End,
+    /// Too much: nothing more is taken, though more may come.
+    TooMuch(Close),
 }
 
 /// Where frames come from. Dropping `next` before it is done loses nothing.
@@ -141,7 +152,7 @@ impl<S: MessageStream> FrameSource for MessageSource<S> {
                 self.last = message;
                 Arrived::Message(&self.last)
             }
-            None => Arrived::End,
+            None => self.stream.refuses_more().map_or(Arrived::End, Arrived::TooMuch),
         }
     }
 }

@@ -86,6 +86,8 @@ pub struct Out<Own = NoOwn> {
     pub own: Vec<OwnRequest<Own>>,
     /// Write what is left and end; the host stops reading at once. Set by [`Out::close_with`].
     pub close: Option<Close>,
+    /// As `close`, behind the answers to what was asked, for which the host waits a while.
+    pub close_when_answered: Option<Close>,
     /// The controller asked us to end (an exit command); the host starts its grace period as for EOF.
     pub ending: bool,
     /// For people, one line each; the host knows where they are read.
@@ -101,6 +103,7 @@ impl<Own> Default for Out<Own> {
             commands: Vec::new(),
             own: Vec::new(),
             close: None,
+            close_when_answered: None,
             ending: false,
             notes: Vec::new(),
             now_ms: 0,

@@ -66,6 +66,14 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     refusal
 }
 
+/// Why a message was not taken. Its session was there when it was sent: one that is not known is deleted.
+pub(crate) fn not_taken(fault: &Fault) -> GatewayRefusal {
+    match fault.kind {
+        FaultKind::UnknownSession => cancelled("session_deleted"),
+        _ => refusal(fault, None),
+    }
+}
+
 /// Something that needs the model of a session whose model is not here any more. No client has named that model now, so it is
 /// no mistake of the request.
 fn model_gone(fault: &Fault) -> GatewayRefusal {

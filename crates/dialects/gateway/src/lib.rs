@@ -212,7 +212,7 @@ impl Gateway {
             Rate::Fine => return Ok(()),
             Rate::TooFast { retry_after_ms } => retry_after_ms,
             Rate::Enough { retry_after_ms } => {
-                out.close_with(Close::new(CloseCode::PolicyViolation, "too many requests"));
+                out.close_when_answered = Some(Close::new(CloseCode::PolicyViolation, "too many requests"));
                 retry_after_ms
             }
         };

@@ -121,10 +121,7 @@ impl Gateway {
         let at = session.as_ref().and_then(|session| self.view_at(session));
         let stop = self.ledger.stage(id).and_then(Awaits::stop);
         let Some((at, session)) = at.zip(session) else {
-            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| match fault.kind {
-                FaultKind::UnknownSession => faults::cancelled("session_deleted"),
-                _ => faults::refusal(&fault, None),
-            });
+            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::not_taken(&fault));
             let refusal = self.incident_of(id, refusal, out);
             return self.fail(id, &refusal, out);
         };
@@ -135,7 +132,8 @@ impl Gateway {
             }
             Ok(Reply::Waiting { item, .. }) => {
                 let view = &mut self.views[at];
-                if view.state.lane.mode == vocab::LaneMode::Interrupt {
+                // Where no run goes on it waits for something else, such as a place.
+                if view.state.lane.mode == vocab::LaneMode::Interrupt && view.is_running() {
                     let text = "stopping what runs for this message".to_owned();
                     let notice = ContentData { text, transient: Some(true), is_final: None };
                     self.ledger.event(id, &events::tail("content", &notice), out);
@@ -156,12 +154,8 @@ impl Gateway {
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
                     Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
-                    // It was there when this was sent.
-                    None if fault.kind == FaultKind::UnknownSession => {
-                        self.fail(id, &faults::cancelled("session_deleted"), out);
-                    }
                     None => {
-                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
+                        let refusal = self.incident_of(id, faults::not_taken(&fault), out);
                         self.fail(id, &refusal, out);
                     }
                 };

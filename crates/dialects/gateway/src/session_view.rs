@@ -193,6 +193,11 @@ impl SessionView {
         self.heard.ends();
     }
 
+    /// Whether a run goes on, heard here from its start or not.
+    pub(crate) fn is_running(&self) -> bool {
+        self.run.as_ref().map_or(self.state.turn.is_some(), |run| !run.is_over())
+    }
+
     /// The run of this turn; one that was not heard from its start where none is known.
     pub(crate) fn run_of(&mut self, turn: &TurnId) -> &mut GatewayRun {
         if self.run.as_ref().is_none_or(|run| run.turn != *turn) {

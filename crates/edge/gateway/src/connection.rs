@@ -1,6 +1,6 @@
 //! One connection: TLS where it is wanted, then HTTP/1.1 or HTTP/2, whichever the other side begins with.
 
-mod requests;
+mod idleness;
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::http::{self, ConnectionFacts, Wire};
 use crate::limits::{HANDSHAKE, HEAD_BYTES_MAX, HEADERS_MAX, IDLE, PING, RESET_STREAMS_MAX, STREAMS_MAX};
 use crate::state::ServerState;
-use requests::ConnectionRequests;
+use idleness::ConnectionIdleness;
 
 pub(crate) async fn tls(
     acceptor: TlsAcceptor,
@@ -33,8 +33,8 @@ pub(crate) async fn tls(
 
 pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state: Arc<ServerState>) {
     let ending = state.ending.clone();
-    let requests = Arc::<ConnectionRequests>::default();
-    let counts = requests.clone();
+    let idleness = Arc::<ConnectionIdleness>::default();
+    let counts = idleness.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (state, facts, one) = (state.clone(), facts.clone(), counts.begin());
         async move { Ok::<_, Infallible>(http::answer::<S>(state, facts, request).await.map(|body| one.told_in(body))) }
@@ -44,9 +44,9 @@ pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state
     tokio::select! {
         // What a peer does wrong ends its connection and concerns nobody else.
         _ = connection.as_mut() => return,
-        () = without_a_request(&requests) => return,
+        () = without_a_request(&idleness) => return,
         // HTTP/1.1 looks at the time between two requests itself.
-        () = requests.none_for(IDLE) => {
+        () = idleness.none_for(IDLE) => {
             connection.as_mut().graceful_shutdown();
             let _ = timeout(HANDSHAKE, connection).await;
             return;
@@ -58,9 +58,9 @@ pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state
 }
 
 /// Who has asked for nothing by now does not mean to: until it is known which HTTP is spoken, nobody else looks at the time.
-async fn without_a_request(requests: &ConnectionRequests) {
+async fn without_a_request(idleness: &ConnectionIdleness) {
     sleep(HANDSHAKE).await;
-    if requests.were_any() {
+    if idleness.were_any() {
         std::future::pending().await
     }
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use host::{MessageSink, MessageStream, PrincipalCell};
 use tokio::io::{AsyncRead, AsyncWrite};
-use wire::Close;
+use wire::{Close, CloseCode};
 
 use crate::codec::{Codec, WsLimits};
 use crate::pings::Pings;
@@ -105,6 +105,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> MessageStream for SocketStream<S>
             state.end_with(code, why);
         }
         state.poll_receive(&mut Context::from_waker(&both))
+    }
+    fn refuses_more(&self) -> Option<Close> {
+        self.0.lock().flooded.map(|why| Close::new(CloseCode::PolicyViolation, why))
     }
 }
 

@@ -167,7 +167,7 @@ impl Session {
         let used_at = self.activity.moved_at().max(self.idle.used_at.unwrap_or_else(|| self.activity.moved_at()));
         let left = (used_at + unload_after).saturating_duration_since(Instant::now());
         // Whoever is busy sets the timer again when it is done.
-        if self.can_end() && !self.jobs.is_awaited() {
+        if self.can_end() && !self.jobs.is_awaited() && self.prompts.queue.due().is_none() {
             match left.is_zero() {
                 true => self.let_view_go(),
                 false => self.idle.go_to(IdleStage::Used, left),

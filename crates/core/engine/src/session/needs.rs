@@ -36,7 +36,8 @@ impl Session {
             // With images it waits when they are ready.
             SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
             SessionVerb::Prompt { .. } => self.lacks_view(),
-            SessionVerb::Queue(_) if self.log.last_seq() > 0 => self.lacks_view(),
+            SessionVerb::Queue(_) if self.log.last_seq() > 0 => self.lacks_queue(),
+            SessionVerb::Interrupt { turn } => self.lacks_open_turn(turn.as_ref()),
             SessionVerb::Shell { command, .. } if self.log.last_seq() > 0 && self.takes_shell(command).is_ok() => {
                 self.lacks_view()
             }
@@ -58,7 +59,7 @@ impl Session {
         }
     }
 
-    fn lacks_view(&mut self) -> Option<Lack> {
+    pub(super) fn lacks_view(&mut self) -> Option<Lack> {
         matches!(self.view_at_rest(), Ok(false)).then_some(Lack::Need(Need::View))
     }
 

@@ -1,14 +1,13 @@
 //! Carries out what the turn asks for.
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Duration;
 use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, SettleReason, Stop, TurnEnd, TurnEntry, UserFrom};
 
+use super::Session;
 use super::activity::{AfterCompaction, BeforeCall, TurnCut, TurnWaits};
 use super::calls::AfterWrite;
 use super::fallback::Fallback;
 use super::hooks::HookPoint;
-use super::{Session, later};
 use crate::session::queue::TurnOver;
 use crate::session::turn::{Effect, SafePoint, Turn};
 
@@ -91,31 +90,6 @@ impl Session {
             }
             Effect::End(end) => self.end_turn(end),
         }
-    }
-
-    /// Whether the turn may call a model. Where as many run as may it waits for its place, and calls then. A child has its
-    /// parent's, which waits for it.
-    fn has_place(&mut self) -> bool {
-        let Some(turns) = self.shared.turns.clone() else { return true };
-        if self.activity.place.is_some() || self.subagents.child_of.is_some() {
-            return true;
-        }
-        match turns.clone().try_acquire_owned() {
-            Ok(place) => {
-                self.activity.place = Some(place);
-                true
-            }
-            Err(_) => {
-                self.activity.wait(TurnWaits::Place(later::place(turns)));
-                false
-            }
-        }
-    }
-
-    pub(super) fn placed(&mut self, place: Option<OwnedSemaphorePermit>) {
-        self.activity.stop_waiting();
-        self.activity.place = place;
-        self.activity.push_effect(Effect::CallModel);
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {

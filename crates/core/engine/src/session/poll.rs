@@ -14,6 +14,7 @@ use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
 use super::model_view::ReadLog;
+use super::queue::Queue;
 use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
@@ -51,6 +52,8 @@ pub(super) enum Happening {
     AskDue,
     /// The turn may run.
     Placed(Option<OwnedSemaphorePermit>),
+    /// The next message may have a turn.
+    QueuePlaced(Option<OwnedSemaphorePermit>),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -125,6 +128,9 @@ impl Session {
         }
         if self.prompts.poll_due(context).is_ready() {
             return Poll::Ready(Happening::QueueDue);
+        }
+        if let Poll::Ready(place) = self.prompts.poll_place(context) {
+            return Poll::Ready(Happening::QueuePlaced(place));
         }
         if self.approvals.poll_due(context).is_ready() {
             return Poll::Ready(Happening::AskDue);
@@ -271,10 +277,8 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::DayRead(sums) => self.day_read(sums),
             Happening::Progress(text) => self.tell_progress(&text),
-            Happening::QueueDue => {
-                let acts = self.prompts.queue.tick(self.prompts.now_ms());
-                self.act(acts);
-            }
+            Happening::QueueDue => self.step_queue(Queue::tick),
+            Happening::QueuePlaced(place) => self.queue_placed(place),
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
                 if let TurnWaits::Tool { since, .. } = self.activity.stop_waiting() {

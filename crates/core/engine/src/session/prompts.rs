@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
+    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Later, Part, PeerId, Principal,
     QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
@@ -36,6 +37,8 @@ pub(super) struct Prompts {
     pub(super) turn_started: Instant,
     /// The end of a debounce.
     timer: Option<Pin<Box<Sleep>>>,
+    /// The next message is in line for it.
+    place: Option<Later<'static, Option<OwnedSemaphorePermit>>>,
     born: Instant,
 }
 
@@ -51,6 +54,7 @@ impl Prompts {
             turn_trace: None,
             turn_started: Instant::now(),
             timer: None,
+            place: None,
             born: Instant::now(),
         }
     }
@@ -60,9 +64,17 @@ impl Prompts {
         self.born.elapsed().as_millis() as i64
     }
 
-    /// Sets the timer for the queue's next deadline.
-    pub(super) fn arm(&mut self) {
-        self.timer = self.queue.due().map(|at_ms| {
+    /// Sets the timer for the queue's next deadline, or gets in line for a place among `turns`.
+    pub(super) fn arm(&mut self, turns: Option<Arc<Semaphore>>) {
+        let awaits_place = self.queue.awaits_place(self.now_ms());
+        match turns.filter(|_| awaits_place) {
+            // Who is in line stays there.
+            Some(turns) => {
+                self.place.get_or_insert_with(|| later::place(turns));
+            }
+            None => self.place = None,
+        }
+        self.timer = self.queue.due().filter(|_| !awaits_place).map(|at_ms| {
             let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
             Box::pin(tokio::time::sleep_until(at))
         });
@@ -74,6 +86,19 @@ impl Prompts {
         }
         self.timer = None;
         Poll::Ready(())
+    }
+
+    pub(super) fn poll_place(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+        let Some(place) = &mut self.place else { return Poll::Pending };
+        let polled = place.as_mut().poll(context);
+        if polled.is_ready() {
+            self.place = None;
+        }
+        polled
+    }
+    /// A turn takes over the place in line.
+    pub(super) fn leave_line(&mut self) -> Option<Later<'static, Option<OwnedSemaphorePermit>>> {
+        self.place.take()
     }
 
     /// The log says that it waits.
@@ -148,8 +173,7 @@ impl Session {
         if let Some(trace) = self.log.commands.trace() {
             self.prompts.traces.insert(item.id.clone(), trace.clone());
         }
-        let acts = self.prompts.queue.offer(item, self.prompts.now_ms());
-        self.act(acts);
+        self.step_queue(|queue, now_ms| queue.offer(item, now_ms));
     }
 
     /// Whether what came from `sender` came from somebody else than this peer who is here.
@@ -159,9 +183,7 @@ impl Session {
 
     pub(super) fn queue_verb(&mut self, peer: PeerId, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
-        if self.log.last_seq() > 0 {
-            self.view_at_rest()?;
-        }
+        self.check_queue()?;
         if let QueueVerb::TakeBackUnlessWanted(id) = &verb {
             let waits = self.prompts.queue.list().find(|item| item.id == *id);
             let sender = waits.and_then(|item| Some(item.sender?.0));
@@ -304,14 +326,15 @@ impl Session {
     /// The queue's next item starts, unless a compaction was asked for first, or the session is ending: then it waits in
     /// the log for the next process.
     pub(super) fn queue_goes_on(&mut self, over: TurnOver) {
-        let acts = if self.activity.is_ending() {
-            self.prompts.queue.close()
+        if self.activity.is_ending() {
+            let acts = self.prompts.queue.close();
+            self.act(acts);
         } else if self.activity.next.is_some() {
-            self.prompts.queue.hand_over(over)
+            let acts = self.prompts.queue.hand_over(over);
+            self.act(acts);
         } else {
-            self.prompts.queue.turn_ended(over, self.prompts.now_ms())
-        };
-        self.act(acts);
+            self.step_queue(|queue, now_ms| queue.turn_ended(over, now_ms));
+        }
         if !self.prompts.queue.is_busy()
             && std::mem::take(&mut self.reminders.is_due)
             && !self.log.logged().todos.is_empty()
@@ -382,7 +405,7 @@ mod tests {
     async fn the_timer_is_the_end_of_a_debounce() {
         let mut prompts = Prompts::new(LanePolicy { debounce_ms: 50, ..LanePolicy::default() });
         let due = |prompts: &mut Prompts| {
-            prompts.arm();
+            prompts.arm(None);
             prompts.poll_due(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
         };
         assert!(!due(&mut prompts), "nothing waits");

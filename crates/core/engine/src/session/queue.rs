@@ -10,6 +10,7 @@
 mod acts;
 mod dropped;
 mod opening;
+mod places;
 mod restoring;
 mod settling;
 #[cfg(test)]
@@ -67,6 +68,8 @@ pub(crate) struct Queue {
     enqueued_ms: i64,
     /// When the first of those that the debounce holds began to wait.
     debounced_from_ms: i64,
+    /// A turn could have a place among those that run at once, when that was looked at last.
+    has_place: bool,
     /// Follow-ups that the running turn has taken.
     joined: usize,
     dropped: Dropped,
@@ -82,6 +85,7 @@ impl Queue {
             waiting: VecDeque::new(),
             enqueued_ms: 0,
             debounced_from_ms: 0,
+            has_place: true,
             joined: 0,
             dropped: Dropped::default(),
         }
@@ -130,6 +134,7 @@ impl Queue {
                 vec![QueueAct::Refuse { item, fault }]
             }
             Delivery::Steer | Delivery::FollowUp => self.admit(item, now_ms),
+            Delivery::Policy if !self.is_busy() && !self.has_place => self.wait_for_place(item, now_ms),
             Delivery::Enqueue | Delivery::Queue | Delivery::Policy => {
                 if self.is_busy() || self.waiting.iter().any(|ahead| goes_first(&ahead.item, &item)) {
                     self.admit(item, now_ms)
@@ -269,7 +274,8 @@ impl Queue {
         self.tick(now_ms)
     }
 
-    /// When [`Queue::tick`] should be called: the end of a debounce that holds an idle queue back.
+    /// When [`Queue::tick`] should be called: the end of a debounce that holds an idle queue back. Where none does any more it
+    /// is past, and a message waits for a place ([`Queue::awaits_place`]).
     pub(crate) fn due(&self) -> Option<i64> {
         let held = !self.is_busy() && !self.resting && self.waiting.iter().any(|w| w.item.delivery == Delivery::Policy);
         held.then(|| self.debounced_until())
@@ -354,10 +360,15 @@ impl Queue {
 
     /// The idle queue's way: no item goes first, so policy does not matter.
     fn start_at_once(&mut self, item: Item) -> QueueAct {
-        if !self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item)) {
+        self.note_idleness();
+        self.begin(vec![item])
+    }
+
+    /// Of an idle queue, with a message that waits for no other: drops are counted anew.
+    fn note_idleness(&mut self) {
+        if !self.wants_turn() {
             self.dropped.lane_was_idle();
         }
-        self.begin(vec![item])
     }
 
     fn begin(&mut self, items: Vec<Item>) -> QueueAct {
@@ -372,9 +383,9 @@ impl Queue {
         if self.is_busy() || self.resting {
             return;
         }
-        let debounced = self.debounce_over(now_ms);
+        let is_free = self.has_place && self.debounce_over(now_ms);
         let may_start = |waiting: &QueuedItem| {
-            wants_own_turn(&waiting.item) && (debounced || waiting.item.delivery != Delivery::Policy)
+            wants_own_turn(&waiting.item) && (is_free || waiting.item.delivery != Delivery::Policy)
         };
         let Some(at) = self.waiting.iter().position(may_start) else { return };
         let first = self.waiting.remove(at).expect("the position was just found").item;

@@ -12,10 +12,11 @@ use vocab::{
 
 use super::budget::LostSpending;
 use super::fallback::Fallback;
+use super::model_gone::WithoutModel;
 use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, ReadLog, lost_result};
-use crate::session::queue::TurnOver;
+use crate::session::queue::{Queue, TurnOver};
 use crate::session::turn::Effect;
 
 /// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
@@ -39,6 +40,7 @@ pub(super) struct Recovery {
     stopped: Option<TurnId>,
     /// Its end is all that is to be made good: nothing begins by itself.
     only_closes: bool,
+    pub(super) without_model: WithoutModel,
 }
 
 impl Recovery {
@@ -49,6 +51,10 @@ impl Recovery {
     /// Whether the log is still to be read for the turn that may go on.
     pub(super) fn is_to_continue(&self) -> bool {
         self.continues
+    }
+    /// The turn that the log ends in does not go on: somebody has stopped it.
+    pub(super) fn stop_unread(&mut self, turn: TurnId) {
+        (self.continues, self.stopped) = (false, Some(turn));
     }
     /// A write has succeeded: the next failure is a first one.
     pub(super) fn written(&mut self) {
@@ -153,8 +159,14 @@ impl Session {
     }
 
     fn take_log(&mut self, read: Option<ReadLog>) -> Result<(), Fault> {
-        // Without one nothing is touched: a turn that was cut off goes on when there is a model again.
-        self.find_model()?;
+        // Without one nothing is touched by itself: a turn that was cut off goes on when there is a model again.
+        if let Err(fault) = self.find_model() {
+            if let Some(read) = read {
+                self.take_without_model(read);
+            }
+            return Err(fault);
+        }
+        self.recovery.without_model = WithoutModel::default();
         if let (Some(read), Some(purse)) = (&read, &mut self.purse) {
             purse.spending = read.spending.clone();
         }
@@ -208,8 +220,7 @@ impl Session {
         }
         if continues {
             // What waits goes on as well: behind the turn, or now.
-            let acts = self.prompts.queue.go_on(self.prompts.now_ms());
-            self.act(acts);
+            self.step_queue(Queue::go_on);
         }
         if news {
             self.tell_state();
@@ -225,7 +236,7 @@ impl Session {
     }
 
     /// What was spent when the process died is the turn's, as if it had been written down.
-    fn settle_lost(&mut self, lost: &LostSpending) -> Usage {
+    pub(super) fn settle_lost(&mut self, lost: &LostSpending) -> Usage {
         let mut sum = Usage::default();
         let spent = lost.entries();
         if !spent.is_empty() {
@@ -242,7 +253,7 @@ impl Session {
     }
 
     /// Closes what is open, but for the turn that goes on, and returns what is to be said of commands that did not end.
-    fn repair(&mut self, mut branch: Branch, goes_on: Option<&OpenTurn>) -> Vec<Shell> {
+    pub(super) fn repair(&mut self, mut branch: Branch, goes_on: Option<&OpenTurn>) -> Vec<Shell> {
         if let Some(open) = goes_on {
             branch.open_turn = None;
             branch.open_calls.retain(|(turn, _)| *turn != open.id);
@@ -279,24 +290,30 @@ impl Session {
             let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
-        if self.prompts.queue.list().len() == 0 {
-            self.prompts.queue.restore_dropped(&branch.dropped);
-            let is_dropped = self.settings.conduct.waiting_on_restart == WaitingOnRestart::Dropped;
-            let (over, waiting): (Vec<Item>, Vec<Item>) =
-                branch.waiting.into_iter().partition(|item| is_dropped && !self.prompts.is_ours(&item.id));
-            let late = self.prompts.restore(waiting, goes_on.is_some());
-            for item in over {
-                self.prompts.found_waiting(&item.id);
-                self.settle_item(&item, ItemEnd::Dropped, SettleReason::Restarted, None);
-            }
-            for item in late {
-                let is_late = item.delivery == Delivery::Steer;
-                let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
-                self.settle_item(&item, ItemEnd::Dropped, why, None);
-            }
-        }
+        self.restore_waiting(branch.waiting, &branch.dropped, goes_on.is_some());
         self.close_lost_asides(branch.open_asides);
         self.lost_shells(branch.open_shells)
+    }
+
+    /// What the log says to wait, and to have been dropped, is the queue's, unless that has it already.
+    pub(super) fn restore_waiting(&mut self, waiting: Vec<Item>, dropped: &[Item], goes_on: bool) {
+        if self.prompts.queue.list().len() > 0 {
+            return;
+        }
+        self.prompts.queue.restore_dropped(dropped);
+        let is_dropped = self.settings.conduct.waiting_on_restart == WaitingOnRestart::Dropped;
+        let (over, waiting): (Vec<Item>, Vec<Item>) =
+            waiting.into_iter().partition(|item| is_dropped && !self.prompts.is_ours(&item.id));
+        let late = self.prompts.restore(waiting, goes_on);
+        for item in over {
+            self.prompts.found_waiting(&item.id);
+            self.settle_item(&item, ItemEnd::Dropped, SettleReason::Restarted, None);
+        }
+        for item in late {
+            let is_late = item.delivery == Delivery::Steer;
+            let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
+            self.settle_item(&item, ItemEnd::Dropped, why, None);
+        }
     }
 
     /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
@@ -329,6 +346,7 @@ impl Session {
     pub(super) fn roll_back(&mut self, fault: &Fault) -> RollBackOutcome {
         let rested = self.prompts.queue.rests();
         let waited = self.prompts.roll_back();
+        self.recovery.without_model = WithoutModel::default();
         self.reminders.is_due = false;
         self.refuse_next_compaction(fault.clone());
         self.cancel_compaction(fault.clone());
@@ -392,8 +410,7 @@ impl Session {
         match self.view_ready() {
             Ok(true) if std::mem::take(&mut self.recovery.only_closes) => {}
             Ok(true) => {
-                let acts = self.prompts.queue.release(self.prompts.now_ms());
-                self.act(acts);
+                self.step_queue(Queue::release);
                 self.tell_queue();
             }
             Ok(false) => self.recovery.waits_for_view = true,

@@ -299,8 +299,8 @@ impl Session {
     }
 
     pub(super) fn set_queue_policy(&mut self) {
-        let acts = self.prompts.queue.set_policy(self.settings.lane, self.prompts.now_ms());
-        self.act(acts);
+        let lane = self.settings.lane;
+        self.step_queue(|queue, now_ms| queue.set_policy(lane, now_ms));
     }
 
     fn log_if_begun(&mut self, body: Body) {

@@ -128,6 +128,9 @@ impl Session {
 
     /// Whether something ran that the interrupt meant: this turn, or whatever runs or is about to.
     fn interrupt(&mut self, turn: Option<&TurnId>) -> bool {
+        if self.was_stopped_unread() {
+            return true;
+        }
         if turn.is_some() && self.current_turn().as_ref() != turn {
             return false;
         }

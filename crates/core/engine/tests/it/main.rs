@@ -33,6 +33,7 @@ mod models;
 mod moving;
 mod patience;
 mod peers;
+mod places;
 mod reading;
 mod recounts;
 mod recovery;

@@ -64,6 +64,8 @@ pub(crate) struct Core<D: Dialect> {
     unanswered: usize,
     /// The peer has said its last word; it goes when it has the answers to what it said.
     goes_when_answered: bool,
+    /// What it is told then, where it does not go by itself.
+    shown_out: Option<Close>,
     /// No more input will come.
     eof: bool,
     /// The peer does not read what we write.
@@ -90,6 +92,7 @@ impl<D: Dialect> Core<D> {
             own_open: 0,
             unanswered: 0,
             goes_when_answered: false,
+            shown_out: None,
             eof: false,
             deaf: false,
             ended: false,
@@ -122,6 +125,7 @@ impl<D: Dialect> Core<D> {
                 self.lost(Parting::Eof);
                 self.both_ends_closed();
             }
+            Arrived::TooMuch(close) => self.show_out(close),
         }
         self.carry_out();
     }
@@ -267,6 +271,13 @@ impl<D: Dialect> Core<D> {
 
     /// Takes over what the dialect wants of the pump itself.
     fn carry_out(&mut self) {
+        if let Some(close) = self.out.close_when_answered.take() {
+            self.show_out(close);
+        }
+        let owes = self.unanswered + self.own_open + self.out.commands.len() + self.out.own.len() > 0;
+        if self.goes_when_answered && !owes && self.out.close.is_none() {
+            self.go();
+        }
         if let Some(tap) = &mut self.tap {
             self.out.frames.frames().for_each(|frame| tap.outbound(frame));
         }
@@ -274,10 +285,6 @@ impl<D: Dialect> Core<D> {
             self.out.frames.clear();
         } else {
             self.unsent.take(&mut self.out.frames);
-        }
-        let owes = self.unanswered + self.own_open + self.out.commands.len() + self.out.own.len() > 0;
-        if self.goes_when_answered && !owes && self.out.close.is_none() {
-            self.out.close_with(Close::normal());
         }
         if std::mem::take(&mut self.out.ending) {
             self.start_grace();
@@ -316,6 +323,26 @@ impl<D: Dialect> Core<D> {
         }
     }
 
+    /// Nothing more is heard of the peer. It has its answers, as far as they come in time, and then this.
+    fn show_out(&mut self, close: Close) {
+        (self.eof, self.goes_when_answered) = (true, true);
+        self.shown_out.get_or_insert(close);
+        let soon = self.out.now_ms.saturating_add(ANSWERS_MS);
+        self.deadline_ms = Some(self.deadline_ms.map_or(soon, |deadline| deadline.min(soon)));
+    }
+
+    /// The peer has its answers, or has waited long enough for them.
+    fn go(&mut self) {
+        match self.shown_out.take() {
+            None => self.out.close_with(Close::normal()),
+            Some(close) => {
+                self.out.close_with(close);
+                // For the dialect it is gone like any other.
+                self.lost(Parting::Eof);
+            }
+        }
+    }
+
     fn start_grace(&mut self) {
         let deadline = self.out.now_ms.saturating_add(self.allowance.grace_ms);
         self.deadline_ms.get_or_insert(deadline);
@@ -329,7 +356,7 @@ impl<D: Dialect> Core<D> {
         }
         self.deadline_ms = Some(self.out.now_ms + HARD_END_MS);
         if self.goes_when_answered {
-            return self.out.close_with(Close::normal());
+            return self.go();
         }
         if self.leaving {
             return self.out.close_with(Close::new(CloseCode::GoingAway, ""));

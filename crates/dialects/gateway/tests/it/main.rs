@@ -14,6 +14,7 @@ mod json;
 mod lanes;
 mod law;
 mod models;
+mod places;
 mod play;
 mod queue;
 mod repeats;

@@ -9,7 +9,7 @@ use testkit::StageOptions;
 use testkit::faulty::FaultyStore;
 use vocab::{Chat, Fault, Later, ModelInfo, Provider, Store};
 
-use crate::play::{Play, paused, settle, shown};
+use crate::play::{Play, paused, settle, show, shown};
 
 /// Two models and a tier, or what is left of them.
 struct Catalogue {
@@ -107,13 +107,15 @@ fn a_tier_outlives_the_process_and_is_there_from_the_first_message_on() {
     });
 }
 
-/// A life without the model of the session `s:1`. In the life before a run ended, or was cut off, where this is its message.
-fn without_its_model(message: &str, story: impl AsyncFnOnce(&mut Play, usize, &FaultyStore)) {
+/// A life without the model of the session `s:1`. In the life before it got these messages; a slow run was cut off.
+fn without_its_model(messages: &[&str], story: impl AsyncFnOnce(&mut Play, usize, &FaultyStore)) {
     let store = stored();
     life(&store, both(), async |play, a| {
-        let params = json!({"sessionId": "s:1", "message": message, "modelTier": "mock/beta"});
-        play.put(a, 1, "agent.send", params).await;
-        play.heard_for(a, Duration::from_millis(300)).await;
+        for (id, message) in messages.iter().enumerate() {
+            let params = json!({"sessionId": "s:1", "message": message, "modelTier": "mock/beta"});
+            play.put(a, id as u64, "agent.send", params).await;
+            play.heard_for(a, Duration::from_millis(200)).await;
+        }
     });
     let left = Catalogue::of(&["mock/alpha"], "mock/alpha");
     life(&store, left, async |play, a| story(play, a, &store).await);
@@ -121,7 +123,7 @@ fn without_its_model(message: &str, story: impl AsyncFnOnce(&mut Play, usize, &F
 
 #[test]
 fn a_message_for_a_session_whose_model_is_gone_says_what_to_do() {
-    without_its_model("say 1 words", async |play, a, store| {
+    without_its_model(&["say 1 words"], async |play, a, store| {
         let before = store.summary(&"s:1".into()).await.unwrap().unwrap().last_seq;
         let heard = play.ask(a, 1, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
         assert_eq!(shown(&heard), "1 error 5\n1 ! 5 model_gone\n");
@@ -132,11 +134,14 @@ fn a_message_for_a_session_whose_model_is_gone_says_what_to_do() {
         assert!(error["data"]["hint"].as_str().unwrap().contains("/model NAME"), "{error}");
         assert!(error["data"]["incident"].is_string(), "{error}");
         // Whatever else needs it says the same.
-        for (id, method) in [(6, "queue.list"), (7, "agent.cancel")] {
-            let refused = play.result(a, id, method, json!({"sessionId": "s:1"})).await;
-            let error = &refused["error"];
-            assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(5), &json!("model_gone")), "{method}");
-        }
+        let refused = play.result(a, 8, "tools.execute", json!({"sessionId": "s:1", "tool": "paint"})).await;
+        let error = &refused["error"];
+        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(5), &json!("model_gone")), "{error}");
+        // What waits, and that nothing is to be stopped, the log says.
+        let listed = play.result(a, 6, "queue.list", json!({"sessionId": "s:1"})).await;
+        assert_eq!(listed["result"]["items"], json!([]), "{listed}");
+        let stopped = play.result(a, 7, "agent.cancel", json!({"sessionId": "s:1"})).await;
+        assert_eq!(stopped["result"]["cancelled"], false, "{stopped}");
         // Nothing is written for it.
         assert_eq!(store.summary(&"s:1".into()).await.unwrap().unwrap().last_seq, before);
         assert_eq!(tier(play, a, 3, json!({"sessionId": "s:1", "title": "T"})).await, "mock/beta");
@@ -152,7 +157,7 @@ fn a_message_for_a_session_whose_model_is_gone_says_what_to_do() {
 #[test]
 fn another_model_mends_a_session_whose_model_is_gone() {
     for how in ["patch", "command", "send"] {
-        without_its_model("say 1 words", async |play, a, _| {
+        without_its_model(&["say 1 words"], async |play, a, _| {
             let mut send = json!({"sessionId": "s:1", "message": "say 2 words"});
             match how {
                 "patch" => {
@@ -175,7 +180,7 @@ fn another_model_mends_a_session_whose_model_is_gone() {
 
 #[test]
 fn a_run_that_was_cut_off_waits_for_a_model_and_goes_on_with_it() {
-    without_its_model("slow 500 say 3 words", async |play, a, _| {
+    without_its_model(&["slow 500 say 3 words"], async |play, a, _| {
         let heard = play.ask(a, 1, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
         assert_eq!(shown(&heard), "1 error 5\n1 ! 5 model_gone\n");
         assert_eq!(tier(play, a, 2, json!({"sessionId": "s:1", "modelTier": "mock/alpha"})).await, "mock/alpha");
@@ -187,5 +192,41 @@ fn a_run_that_was_cut_off_waits_for_a_model_and_goes_on_with_it() {
         };
         let result = &waited.last().unwrap()["result"];
         assert_eq!((&result["state"], &result["content"]), (&json!("complete"), &json!("w1 w2 w3")), "{waited:?}");
+    });
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_cancelled_before_there_is_another_model() {
+    without_its_model(&["slow 500 say 3 words", "say 9 words"], async |play, a, store| {
+        let listed = play.result(a, 1, "queue.list", json!({"sessionId": "s:1"})).await;
+        assert_eq!(listed["result"]["items"][0]["text"], "say 9 words", "{listed}");
+        let waits = json!({"sessionId": "s:1", "runId": "t1", "timeoutMs": 60_000});
+        assert!(play.ask(a, 2, "agent.wait", waits).await.is_empty(), "it is not over");
+        let heard = play.ask(a, 3, "agent.cancel", json!({"sessionId": "s:1"})).await;
+        let of = |id: u64| heard.iter().find(|frame| frame["id"] == id).unwrap_or_else(|| panic!("{heard:?}"));
+        assert_eq!(show(of(3)), r#"3 = {"active":true,"cancelled":true,"queued":1}"#);
+        assert_eq!((&of(2)["result"]["state"], &of(2)["result"]["runId"]), (&json!("cancelled"), &json!("t1")));
+        // Once is enough, and nothing of it comes back with a model.
+        let again = play.result(a, 4, "agent.cancel", json!({"sessionId": "s:1"})).await;
+        assert_eq!(again["result"]["cancelled"], false, "{again}");
+        assert_eq!(tier(play, a, 5, json!({"sessionId": "s:1", "modelTier": "mock/alpha"})).await, "mock/alpha");
+        let heard = play.ask(a, 6, "agent.send", json!({"sessionId": "s:1", "message": "say 1 words"})).await;
+        assert_eq!(heard.last().unwrap()["result"]["content"], "w1", "{heard:?}");
+        let entries = store.read(&"s:1".into(), 0, usize::MAX).await.unwrap().entries;
+        let ends = entries.iter().filter_map(|entry| match &entry.body {
+            vocab::Body::Turn(vocab::TurnEntry::Cut { why, .. }) => Some(format!("{why:?}")),
+            vocab::Body::Turn(vocab::TurnEntry::Ended(end)) => Some(format!("{:?}", end.stop)),
+            _ => None,
+        });
+        assert_eq!(ends.collect::<Vec<_>>(), ["Asked", "Interrupted", "EndTurn"]);
+    });
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_with_its_session_though_its_model_is_gone() {
+    without_its_model(&["slow 500 say 3 words"], async |play, a, store| {
+        let deleted = play.result(a, 1, "sessions.delete", json!({"sessionId": "s:1"})).await;
+        assert_eq!(deleted["result"]["success"], true, "{deleted}");
+        assert!(store.summary(&"s:1".into()).await.unwrap().is_none());
     });
 }

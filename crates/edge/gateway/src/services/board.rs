@@ -9,6 +9,7 @@ use dialect_gateway::{TOOL_NAMES, Topic};
 use engine::{Engine, Slow};
 use vocab::{Command, Event, Glance, Level, SessionId, Tag, Target, Told, Verb, WatchEvent, Watched};
 
+use super::checkpoints::FullRuns;
 use super::news::NewsLog;
 use super::{GatewayCounts, json, lock};
 
@@ -19,7 +20,12 @@ pub(super) struct Board {
 
 impl Board {
     /// Follows the engine until it ends.
-    pub(super) fn watching(engine: &Engine, news: Arc<NewsLog>, counts: GatewayCounts) -> Arc<Self> {
+    pub(super) fn watching(
+        engine: &Engine,
+        news: Arc<NewsLog>,
+        counts: GatewayCounts,
+        full_runs: Arc<FullRuns>,
+    ) -> Arc<Self> {
         let board = Arc::new(Self::default());
         let kept = Arc::downgrade(&board);
         let peer = engine.connect(Slow::Wait);
@@ -30,18 +36,19 @@ impl Board {
             while peer.events(&mut told).await {
                 let Some(board) = kept.upgrade() else { return };
                 for told in told.drain(..) {
-                    board.hear(told, &news, &counts);
+                    board.hear(told, &news, &counts, &full_runs);
                 }
             }
         });
         board
     }
 
-    fn hear(&self, told: Told, news: &NewsLog, counts: &GatewayCounts) {
+    fn hear(&self, told: Told, news: &NewsLog, counts: &GatewayCounts, full_runs: &FullRuns) {
         let session = told.session;
         match told.event {
             Event::Watch(WatchEvent::Stands(glance)) => {
                 let before = lock(&self.standing).insert(session.clone(), glance.clone());
+                full_runs.hear(&session, before.as_deref(), &glance);
                 // What is written to it touches it from then on.
                 if before.is_none() {
                     lock(&counts.0.touched).touch(&session, None);

@@ -2,6 +2,7 @@
 //! shelf before anybody is told, and gone with its session.
 
 mod text;
+mod unasked;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, Entry, SessionId, ShelfKind, ShelfPlace, Shelved, TurnId, active_path};
 
 use super::{SharedServices, incident, refused, sessions};
+
+pub(super) use unasked::{FullRuns, writing};
 
 const CHECKPOINT: ShelfKind = ShelfKind { name: "checkpoint", goes_with_session: true };
 
@@ -28,6 +31,8 @@ const FIRST_ENTRIES: usize = 64;
 /// When checkpoints are written and what they are called.
 #[derive(Clone, Debug)]
 pub struct CheckpointRules {
+    /// How full a context is from which on a run leaves one; `None`: none does.
+    pub from_pct: Option<f64>,
     /// Least time between two of one session.
     pub cooldown_ms: i64,
     pub namespace: Arc<str>,

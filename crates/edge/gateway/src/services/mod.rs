@@ -48,6 +48,7 @@ use crate::server::ServerLoad;
 use crate::state::ServerState;
 use asks::AskBook;
 use board::Board;
+use checkpoints::FullRuns;
 use counters::Counters;
 use deletions::Deletions;
 use lane_history::RunHistory;
@@ -128,6 +129,7 @@ struct SharedServices {
     settings: RwLock<Arc<ServiceSettings>>,
     counts: GatewayCounts,
     board: Arc<Board>,
+    full_runs: Arc<FullRuns>,
     /// The logs of earlier processes were looked through for open questions.
     asks_looked: OnceCell<()>,
     news: Arc<NewsLog>,
@@ -149,13 +151,15 @@ impl GatewayService {
     /// Must be called on a runtime: it watches the engine's sessions from now on.
     pub fn new(parts: ServiceParts, settings: ServiceSettings, counts: GatewayCounts) -> Self {
         let news = counts.0.news.clone();
-        let board = Board::watching(&parts.engine, news.clone(), counts.clone());
+        let (full_runs, over) = FullRuns::new(&settings.checkpoints);
+        let board = Board::watching(&parts.engine, news.clone(), counts.clone(), full_runs.clone());
         let started_ms = parts.clock.now_ms();
         let services = Arc::new(SharedServices {
             parts,
             settings: RwLock::new(Arc::new(settings)),
             counts,
             board,
+            full_runs,
             asks_looked: OnceCell::new(),
             news,
             nodes: Mutex::default(),
@@ -167,11 +171,13 @@ impl GatewayService {
             started_ms,
         });
         asks::announcing(&services);
+        checkpoints::writing(&services, over);
         Self(services)
     }
 
     /// From now on these hold.
     pub fn settle(&self, settings: ServiceSettings) {
+        self.0.full_runs.settle(&settings.checkpoints);
         *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

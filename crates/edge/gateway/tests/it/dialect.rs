@@ -1,11 +1,12 @@
 //! The gateway's own dialect behind the server: strangers, logins, the end.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal};
 use engine::Engine;
-use gateway::{Caller, Entrance, EntranceRules, GatewayServer, MessagePipe, ServerOptions};
+use gateway::{Caller, Entrance, EntranceRules, GatewayServer, MessagePipe, ServerHandle, ServerOptions};
 use host::{DaemonEnding, Ended, PumpOptions, pump_messages};
 use testkit::{Stage, StageOptions};
 use vocab::{Later, Secret};
@@ -17,6 +18,9 @@ struct Door {
     options: Arc<GatewayOptions>,
 }
 
+/// What a service takes for its answer.
+const ANSWER_TIME: Duration = Duration::from_millis(100);
+
 impl Entrance for Door {
     fn serve(&self, caller: Caller, (hears, says): MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
         let auth = match caller.is_known() {
@@ -27,7 +31,10 @@ impl Entrance for Door {
         let (engine, principal) = (self.engine.clone(), caller.principal.clone());
         let own = move |call: GatewayOwn| {
             let answer = answer(&caller, call);
-            async move { answer }
+            async move {
+                tokio::time::sleep(ANSWER_TIME).await;
+                answer
+            }
         };
         let options = PumpOptions { principal, ending: Some(ending), ..PumpOptions::new(own) };
         Box::pin(async move { pump_messages(dialect, &engine, hears, says, options).await })
@@ -51,6 +58,17 @@ fn answer(caller: &Caller, call: GatewayOwn) -> Result<GatewayAnswer, GatewayRef
     }
 }
 
+/// The dialect behind a server of its own.
+pub(crate) async fn serving(stage: &Stage, home: &Path) -> ServerHandle {
+    let ids = Arc::new(testkit::fakes::CountedIds::default());
+    let options = Arc::new(GatewayOptions::new("test", Arc::new(host::WallClock), ids));
+    let door: Arc<dyn Entrance> = Arc::new(Door { engine: stage.engine.clone(), options });
+    let mut options = ServerOptions::new(home.to_owned(), "127.0.0.1:0".parse().expect("an address"));
+    options.access.token = Secret::new(TOKEN);
+    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::<Texts>::default()).await;
+    handle.expect("a server")
+}
+
 async fn asked(client: &mut Client, frame: &str) -> serde_json::Value {
     let answer = client.ask(frame).await.expect("an answer");
     serde_json::from_str(&answer).expect("JSON")
@@ -60,13 +78,7 @@ async fn asked(client: &mut Client, frame: &str) -> serde_json::Value {
 async fn strangers_log_in_and_everybody_is_told_of_the_end() {
     let home = tempfile::tempdir().expect("a directory");
     let stage = Stage::new(StageOptions::default());
-    let ids = Arc::new(testkit::fakes::CountedIds::default());
-    let options = Arc::new(GatewayOptions::new("test", Arc::new(host::WallClock), ids));
-    let door: Arc<dyn Entrance> = Arc::new(Door { engine: stage.engine.clone(), options });
-    let mut options = ServerOptions::new(home.path().to_owned(), "127.0.0.1:0".parse().expect("an address"));
-    options.access.token = Secret::new(TOKEN);
-    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::<Texts>::default()).await;
-    let handle = handle.expect("a server");
+    let handle = serving(&stage, home.path()).await;
     let address = handle.addresses()[0];
 
     let mut silent = dial(address, "/", &[]).await.expect("a socket");

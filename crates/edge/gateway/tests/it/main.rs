@@ -6,6 +6,7 @@ mod dialect;
 mod ending;
 mod events;
 mod export;
+mod flood;
 mod guards;
 mod hostile;
 mod http2;

@@ -129,7 +129,7 @@ pub(crate) async fn start_with_hooks(change: impl FnOnce(&mut ServerOptions), ho
 pub(crate) struct Client {
     pub(crate) hears: SocketStream<TcpStream>,
     pub(crate) says: SocketSink<TcpStream>,
-    _kick: Kick,
+    pub(crate) _kick: Kick,
 }
 
 pub(crate) fn request(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> DialRequest {

@@ -90,7 +90,7 @@ fn the_next_one_waits_for_its_time() {
         let heard = full(&mut play, at, "ws:b").await;
         assert_eq!(warned(&heard, 1)[0]["actions"]["checkpointSaved"], true, "each session has its own");
         // What is set holds.
-        let checkpoints = CheckpointRules { cooldown_ms: 0, namespace: "notes".into() };
+        let checkpoints = CheckpointRules { cooldown_ms: 0, namespace: "notes".into(), ..settings().checkpoints };
         play.service.settle(ServiceSettings { checkpoints, ..settings() });
         let heard = full(&mut play, at, "ws:a").await;
         assert_eq!(warned(&heard, 1)[0]["actions"]["checkpointNamespace"], "notes/ws/a", "{heard:?}");
@@ -131,5 +131,89 @@ fn where_it_cannot_be_written_nobody_says_so_and_the_run_ends_all_the_same() {
         let [warning] = warned(&heard, 1)[..] else { panic!("{heard:?}") };
         assert_eq!(warning["actions"], json!({"checkpointSaved": false, "autoCompacted": false}));
         assert_eq!(heard.last().unwrap()["result"]["content"], "hello");
+    });
+}
+
+/// The newest of the session, as somebody finds it who comes later.
+async fn kept(play: &mut Play, session: &str) -> Value {
+    let late = play.connect();
+    play.result(late, "memory.get", json!({"sessionId": session})).await["entry"].clone()
+}
+
+#[test]
+fn a_run_whose_client_went_away_has_one_too() {
+    paused(async {
+        let mut play = Play::lingering();
+        let at = play.connect();
+        let slow = json!({"sessionId": "ws:a", "message": "slow 500 say 5 words usage 115000 200"});
+        play.send(at, &json!({"id": 7, "method": "agent.send", "params": slow})).await;
+        play.heard(at, Duration::from_millis(50)).await;
+        play.hang_up(at).await;
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        let entry = kept(&mut play, "ws:a").await;
+        assert_eq!((&entry["runId"], &entry["version"]), (&json!("t1"), &json!(1)), "{entry}");
+        assert!(entry["text"].as_str().unwrap().contains("## Last answer\n\nw1 w2 w3 w4 w5"), "{entry}");
+    });
+}
+
+#[test]
+fn a_run_that_came_from_elsewhere_has_one_where_it_is_complete_and_its_context_full() {
+    for (message, has_one) in [
+        (FULL, true),
+        ("say hello usage 90000 200", false),
+        // Nobody knows yet how it goes on.
+        ("slow 500 say 5 words usage 115000 200", false),
+    ] {
+        paused(async {
+            let mut play = Play::new();
+            let mut actor = play.stage.actor();
+            actor.open(vocab::Open::new(vocab::Which::Named("ws:a".into()))).await.unwrap();
+            actor.prompt(message).await;
+            if message.starts_with("slow") {
+                tokio::time::sleep(Duration::from_millis(1_000)).await;
+                actor.send(vocab::Verb::Session(vocab::SessionVerb::Interrupt { turn: None })).await;
+            }
+            actor.turn_end().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(kept(&mut play, "ws:a").await["runId"].is_string(), has_one, "{message}");
+        });
+    }
+}
+
+#[test]
+fn none_is_written_where_they_are_switched_off() {
+    paused(async {
+        let mut play = Play::new();
+        let off = CheckpointRules { from_pct: None, ..settings().checkpoints };
+        play.service.settle(ServiceSettings { checkpoints: off, ..settings() });
+        let mut actor = play.stage.actor();
+        actor.open(vocab::Open::new(vocab::Which::Named("ws:a".into()))).await.unwrap();
+        actor.prompt(FULL).await;
+        actor.turn_end().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(kept(&mut play, "ws:a").await, Value::Null);
+    });
+}
+
+#[test]
+fn a_run_that_goes_on_after_a_restart_has_one_too() {
+    paused(async {
+        let mut play = Play::lingering();
+        let models = vec![tour::model("mock/alpha", 128_000)];
+        let earlier = testkit::Stage::new(testkit::StageOptions {
+            provider: std::sync::Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 })),
+            model: "mock/alpha".into(),
+            store: play.stage.store.clone(),
+            tune: Box::new(|settings| settings.on_restart = vocab::OnRestart::Continue),
+            ..testkit::StageOptions::default()
+        });
+        let mut actor = earlier.actor();
+        actor.open(vocab::Open::new(vocab::Which::Named("ws:a".into()))).await.unwrap();
+        actor.prompt("slow 500 say 5 words usage 115000 200").await;
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
+        earlier.engine.shutdown().await;
+        play.stage.engine.take_up(&"ws:a".into()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        assert_eq!(kept(&mut play, "ws:a").await["runId"], "t1");
     });
 }

@@ -80,7 +80,11 @@ pub(crate) fn settings() -> ServiceSettings {
         lane: Arc::new(|_| vocab::LanePolicy::default()),
         threshold_pct: 85,
         stall_ms: 600_000,
-        checkpoints: CheckpointRules { cooldown_ms: 300_000, namespace: "session/checkpoints".into() },
+        checkpoints: CheckpointRules {
+            from_pct: Some(85.0),
+            cooldown_ms: 300_000,
+            namespace: "session/checkpoints".into(),
+        },
     }
 }
 
@@ -123,18 +127,22 @@ fn service(
 
 impl Play {
     pub(crate) fn new() -> Self {
-        Self::with(Mode::DangerFullAccess, None)
+        Self::with(Mode::DangerFullAccess, None, None)
     }
     /// Where sessions may do so much.
     pub(crate) fn in_mode(mode: Mode) -> Self {
-        Self::with(mode, None)
+        Self::with(mode, None, None)
     }
     /// Every model costs this.
     pub(crate) fn priced(prices: Prices) -> Self {
-        Self::with(Mode::DangerFullAccess, Some(prices))
+        Self::with(Mode::DangerFullAccess, Some(prices), None)
+    }
+    /// Where sessions outlive their last peer, as in a gateway.
+    pub(crate) fn lingering() -> Self {
+        Self::with(Mode::DangerFullAccess, None, Some(engine::IdlePolicy::default()))
     }
 
-    fn with(mode: Mode, prices: Option<Prices>) -> Self {
+    fn with(mode: Mode, prices: Option<Prices>, idle: Option<engine::IdlePolicy>) -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
@@ -144,6 +152,7 @@ impl Play {
             provider,
             model: "mock/alpha".into(),
             store: counts.counted(memory.clone()),
+            idle,
             tune: Box::new(move |settings: &mut Settings| {
                 settings.mode = mode;
                 settings.on_restart = vocab::OnRestart::Continue;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
-use wire::Close;
+use wire::{Close, CloseCode};
 
 use super::batch::FrameBatch;
 use super::{Binary, OnClose, SocketOptions};
@@ -63,6 +63,8 @@ pub(super) struct SocketState<S> {
     pub(super) closed_with: Option<Box<(u16, String)>>,
     shut: bool,
     violated: bool,
+    /// It sends more than it may. What it has said is understood, and answered before it is told so.
+    pub(super) flooded: Option<&'static str>,
     /// A write has failed.
     silent: bool,
     timer: Option<Pin<Box<Sleep>>>,
@@ -93,6 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             closed_with: None,
             shut: false,
             violated: false,
+            flooded: None,
             silent: false,
             timer,
             unanswered: Unanswered::default(),
@@ -228,6 +231,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     /// No more messages, and a close frame where none was sent.
     pub(super) fn end_with(&mut self, code: u16, reason: &str) {
         self.ended = true;
+        // Whoever ends it: that is why it ends.
+        let (code, reason) = self.flooded.map_or((code, reason), |why| (CloseCode::PolicyViolation.number(), why));
         if !std::mem::replace(&mut self.closing, true) {
             self.push_control(Opcode::Close, &close::payload(code, reason));
         }
@@ -336,7 +341,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         }
         if let Err(violation) = fed {
             self.violated = true;
-            self.end_with(violation.code, violation.why);
+            if violation.code == CloseCode::PolicyViolation.number() && self.codec.role() == Role::Server {
+                (self.ended, self.flooded) = (true, Some(violation.why));
+            } else {
+                self.end_with(violation.code, violation.why);
+            }
         }
         if let Some(close) = closed {
             let code = close.as_ref().map(|(code, _)| *code);

@@ -51,6 +51,9 @@ impl Dialect for Puppet {
             }
             ("exit", _) => out.ending = true,
             ("deny", _) => out.close_with(Close::new(CloseCode::PolicyViolation, "no")),
+            ("flood", _) => {
+                out.close_when_answered = Some(Close::new(CloseCode::PolicyViolation, "too much"));
+            }
             ("close", _) => {
                 out.frames.line(|bytes| bytes.extend_from_slice(b"bye"));
                 out.close_with(Close::normal());
@@ -377,4 +380,31 @@ fn who_leaves_goes_with_the_answers_to_what_it_said() {
     late.eof(5).core.time(2005);
     assert_eq!((late.awaited().as_str(), late.core.close()), ("over", Close::normal()), "it goes without");
     assert!(!late.heard().contains("part"), "the dialect has no say");
+}
+
+#[test]
+fn who_is_shown_out_has_its_answers_first_but_not_for_ever() {
+    for is_answered in [true, false] {
+        let puppet = Puppet { closes_at: Some(Parting::Eof), ..Puppet::default() };
+        let mut bench = CoreBench::of(Framing::Stream, puppet);
+        bench.written();
+        bench.hear("ring 3", 0).core.own_calls().for_each(drop);
+        bench.hear("flood", 1000);
+        assert_eq!(bench.awaited(), "ed 3000", "it is not heard any more, and has not gone");
+        match is_answered {
+            true => bench.core.own_answered(Tag(3), 7, 1500),
+            false => bench.core.time(3000),
+        }
+        assert_eq!(bench.awaited(), "over");
+        let heard = if is_answered { "answered 3 7 | pause | part Eof" } else { "part Eof" };
+        assert_eq!(bench.heard(), format!("heard ring 3 | heard flood | {heard}"));
+        assert_eq!(bench.core.close(), Close::new(CloseCode::PolicyViolation, "too much"));
+    }
+}
+
+#[test]
+fn a_pipe_that_takes_no_more_closes_with_its_own_word() {
+    let mut bench = CoreBench::new();
+    bench.core.arrived(Arrived::TooMuch(Close::new(CloseCode::PolicyViolation, "pings")), 1000);
+    assert_eq!((bench.awaited().as_str(), bench.core.close().reason.as_ref()), ("over", "pings"));
 }

@@ -119,6 +119,9 @@ impl MessageStream for CountedStream {
         }
         received
     }
+    fn refuses_more(&self) -> Option<Close> {
+        self.below.refuses_more()
+    }
 }
 
 struct CountedSink {

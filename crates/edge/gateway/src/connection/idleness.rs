@@ -1,4 +1,4 @@
-//! Which requests of a connection are under way: one that has none for a while gives its place to others.
+//! How long a connection is idle: one that has no request under way for a while gives its place to others.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use tokio::time::sleep;
 use crate::http::ReplyBody;
 
 #[derive(Default)]
-pub(super) struct ConnectionRequests {
+pub(super) struct ConnectionIdleness {
     under_way: AtomicUsize,
     /// Beginnings and ends.
     changes: AtomicU64,
 }
 
-impl ConnectionRequests {
-    pub(super) fn begin(self: &Arc<Self>) -> OneRequest {
+impl ConnectionIdleness {
+    pub(super) fn begin(self: &Arc<Self>) -> RequestUnderWay {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         self.changes.fetch_add(1, Ordering::Relaxed);
-        OneRequest(self.clone())
+        RequestUnderWay(self.clone())
     }
 
     pub(super) fn were_any(&self) -> bool {
@@ -44,15 +44,15 @@ impl ConnectionRequests {
 }
 
 /// Under way until its answer is told whole, or nobody is left to hear it.
-pub(super) struct OneRequest(Arc<ConnectionRequests>);
+pub(super) struct RequestUnderWay(Arc<ConnectionIdleness>);
 
-impl OneRequest {
+impl RequestUnderWay {
     pub(super) fn told_in(self, body: ReplyBody) -> CountedBody {
         CountedBody { body, _request: self }
     }
 }
 
-impl Drop for OneRequest {
+impl Drop for RequestUnderWay {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
         self.0.changes.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Drop for OneRequest {
 
 pub(super) struct CountedBody {
     body: ReplyBody,
-    _request: OneRequest,
+    _request: RequestUnderWay,
 }
 
 impl Body for CountedBody {
@@ -89,21 +89,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn g6_who_asks_for_nothing_more_gives_its_place_back() {
         const TIME: Duration = Duration::from_secs(60);
-        let requests = Arc::<ConnectionRequests>::default();
-        let has_come = async |wait: Duration| tokio::time::timeout(wait, requests.none_for(TIME)).await.is_ok();
-        assert!(!requests.were_any());
-        let stream = requests.begin().told_in(ReplyBody::Empty);
-        assert!(requests.were_any() && !has_come(TIME * 10).await, "its answer is still told");
+        let idleness = Arc::<ConnectionIdleness>::default();
+        let has_come = async |wait: Duration| tokio::time::timeout(wait, idleness.none_for(TIME)).await.is_ok();
+        assert!(!idleness.were_any());
+        let stream = idleness.begin().told_in(ReplyBody::Empty);
+        assert!(idleness.were_any() && !has_come(TIME * 10).await, "its answer is still told");
         let asking = async {
             for _ in 0..10 {
                 sleep(TIME / 2).await;
-                drop(requests.begin());
+                drop(idleness.begin());
             }
         };
         drop(stream);
         tokio::select! {
             () = asking => {}
-            () = requests.none_for(TIME) => panic!("it asks again and again"),
+            () = idleness.none_for(TIME) => panic!("it asks again and again"),
         }
         assert!(!has_come(TIME - Duration::from_secs(1)).await && has_come(TIME * 2).await);
     }
