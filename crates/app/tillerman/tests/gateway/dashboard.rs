@@ -59,7 +59,7 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 18);
+    browser_checks("shell.mjs", 19);
 }
 
 #[test]
