@@ -4,7 +4,7 @@ import { h, redraw } from "./lib/dom.js";
 import { busy } from "./lib/fetching.js";
 import { ago, duration } from "./lib/format.js";
 import { link, login, logout } from "./lib/link.js";
-import { live, openAsks } from "./lib/live.js";
+import { live, openAsks, refresh } from "./lib/live.js";
 import { href, route } from "./lib/router.js";
 import { act } from "./ui/act.js";
 import { Approvals } from "./ui/approvals.js";
@@ -82,6 +82,8 @@ function Login() {
 
 // A page that fails takes nothing else with it.
 function shownPage(page) {
+  // No page has asked for anything yet, so none would come to an end: the note above says why, and has a button.
+  if (!live.can && live.fault) return h("h1", page.title);
   try {
     return page.view();
   } catch (why) {
@@ -114,9 +116,9 @@ export function Shell() {
     h(Menu, { current }),
     h("div.body",
       link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. ", link.heardAt ? `Its last word came ${ago(link.heardAt)}. ` : null, "Messages you send are kept and go out when it is back.") : null,
-      live.fault ? h(ErrorNote, { why: live.fault }) : null,
+      live.fault ? h(ErrorNote, { why: live.fault, again: refresh }) : null,
       h(Approvals),
-      h("main", { id: "main", tabindex: "-1", "aria-busy": !live.can, class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),
+      h("main", { id: "main", tabindex: "-1", "aria-busy": !live.can && !live.fault, class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),
     ),
     Toasts(),
   );

@@ -43,7 +43,7 @@ export async function answer(ask, decision, reason) {
     const { sessionId, callId, askId } = ask;
     const result = await rpc("agent.confirmTool", { sessionId, callId, askId, decision, ...(reason ? { reason } : {}) });
     // Somebody else was faster, or it ran out.
-    if (!result.accepted) live.asks.delete(askId);
+    if (!result.accepted) put("asks", askId);
     return result.accepted;
   } finally {
     live.answered.delete(ask.askId);
@@ -51,29 +51,49 @@ export async function answer(ask, decision, reason) {
   }
 }
 
+// Lists that are on their way, each with what news has said of it since it was asked for: the gateway may have read it before.
+const coming = new Set();
+
+// Without a row it is gone.
+function put(list, id, row) {
+  for (const it of coming) if (it.list === list) it.news.set(id, row);
+  if (row) live[list].set(id, row);
+  else live[list].delete(id);
+}
+
+async function read(list, idName, params) {
+  const mine = { list, news: new Map() };
+  coming.add(mine);
+  try {
+    const rows = (await rpc(`${list}.list`, params))[list];
+    live[list] = new Map(rows.map((row) => [row[idName], row]));
+    for (const [id, row] of mine.news) put(list, id, row);
+  } finally {
+    coming.delete(mine);
+  }
+}
+
 function hear(event) {
   const { event: name, data } = event;
-  if (name === "lane") live.lanes.set(data.sessionId, data);
-  if (name === "ask") live.asks.set(data.askId, data);
-  if (name === "ask_done") live.asks.delete(data.askId);
+  if (name === "lane") put("lanes", data.sessionId, data);
+  if (name === "ask") put("asks", data.askId, data);
+  if (name === "ask_done") put("asks", data.askId);
   if (name === "session") {
     live.sessionsVersion += 1;
     // Lanes are those in memory; what was unloaded must not pile up here.
-    if (!data.live) live.lanes.delete(data.sessionId);
+    if (!data.live) put("lanes", data.sessionId);
   }
   for (const run of listeners[name === "ask_done" ? "ask" : name] ?? []) run(data, name);
   redraw();
 }
 
-async function refresh() {
+// All of it anew: with each connection, and when somebody says so because it failed.
+export async function refresh() {
+  hearAll();
   try {
-    live.info = await rpc("system.info");
-    live.can = await rpc("system.capabilities");
-    link.lacks = new Set(SCOPES.filter((it) => !live.can.scopes.includes(it)));
-    const { lanes } = await rpc("lanes.list", { limit: 1000 });
-    live.lanes = new Map(lanes.map((lane) => [lane.sessionId, lane]));
-    const { asks } = await rpc("asks.list");
-    live.asks = new Map(asks.map((ask) => [ask.askId, ask]));
+    const [info, can] = await Promise.all([rpc("system.info"), rpc("system.capabilities"), read("lanes", "sessionId", { limit: 1000 }), read("asks", "askId")]);
+    Object.assign(live, { info, can });
+    link.lacks = new Set(SCOPES.filter((it) => !can.scopes.includes(it)));
     live.sessionsVersion += 1;
     live.fault = "";
     for (const run of listeners.connected) run();
@@ -83,15 +103,22 @@ async function refresh() {
   redraw();
 }
 
-async function hearAll(news) {
-  for await (const event of news) hear(event);
+let isHearing = false;
+
+// Before the lists are asked for, on every connection: what happens while they are read is told.
+async function hearAll() {
+  if (isHearing) return;
+  isHearing = true;
+  try {
+    for await (const event of gateway.listen(["lanes", "sessions", "nodes", "asks"])) hear(event);
+  } catch (why) {
+    if (why?.code !== -4 && why?.code !== -5) live.fault = why.message;
+  }
+  isHearing = false;
+  redraw();
 }
 
 export function startLive() {
-  // Before the lists are asked for, on every connection: what happens while they are read is told.
-  hearAll(gateway.listen(["lanes", "sessions", "nodes", "asks"])).catch((why) => {
-    if (why?.code !== -4 && why?.code !== -5) live.fault = why.message;
-    redraw();
-  });
+  hearAll();
   onConnected(refresh);
 }

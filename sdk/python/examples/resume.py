@@ -10,6 +10,9 @@ URL, TOKEN = os.environ.get("TILLERMAN_URL", "ws://localhost:18800"), os.environ
 
 
 async def main() -> None:
+    if len(sys.argv) != 3 or not all(sys.argv[1:]):
+        print("usage: python resume.py SESSION FILE", file=sys.stderr)
+        sys.exit(2)
     session, file = sys.argv[1], Path(sys.argv[2])
     after = file.read_text().strip() if file.exists() else "0"
     async with GatewayClient(URL, token=TOKEN) as client:

@@ -1,4 +1,4 @@
-"""Shows what happens in all sessions, whoever speaks in them: python watch.py [how many runs to wait for]."""
+"""Shows what happens in all sessions, whoever speaks in them: python watch.py [RUNS] (how many to wait for)."""
 import asyncio
 import os
 import sys
@@ -10,7 +10,11 @@ URL, TOKEN = os.environ.get("TILLERMAN_URL", "ws://localhost:18800"), os.environ
 
 
 async def main() -> None:
-    left = int(sys.argv[1]) if len(sys.argv) > 1 else -1
+    runs = sys.argv[1] if len(sys.argv) > 1 else None
+    if len(sys.argv) > 2 or (runs is not None and not (runs.isdecimal() and int(runs) > 0)):
+        print("usage: python watch.py [RUNS]", file=sys.stderr)
+        sys.exit(2)
+    left = -1 if runs is None else int(runs)
     over = asyncio.Event()
     watched: Dict[str, "asyncio.Task[None]"] = {}
 

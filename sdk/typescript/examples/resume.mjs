@@ -2,12 +2,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { GatewayClient } from '@tillerman/gateway';
 
+const [session, file, ...more] = process.argv.slice(2);
+if (!session || !file || more.length) {
+  console.error('usage: node resume.mjs SESSION FILE');
+  process.exit(2);
+}
 const { TILLERMAN_URL: url = 'ws://localhost:18800', TILLERMAN_TOKEN: token } = process.env;
 // Node below 22 has no WebSocket: `npm install ws` brings one.
 const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket;
 const client = new GatewayClient(url, { token, WebSocket });
 
-const [, , session, file] = process.argv;
 const after = (await readFile(file, 'utf8').catch(() => '0')).trim();
 const { cursor: end } = await client.watch(session).ready;
 const watch = client.watch(session, { after });

@@ -1,14 +1,17 @@
-// Shows what happens in all sessions, whoever speaks in them: node watch.mjs [how many runs to wait for]
-import { GatewayClient } from '@tillerman/gateway';
+// Shows what happens in all sessions, whoever speaks in them: node watch.mjs [RUNS] (how many to wait for)
+import { GatewayClient, textAfter } from '@tillerman/gateway';
 
+const [runs, ...more] = process.argv.slice(2);
+if (more.length || (runs !== undefined && !/^0*[1-9][0-9]*$/.test(runs))) {
+  console.error('usage: node watch.mjs [RUNS]');
+  process.exit(2);
+}
 const { TILLERMAN_URL: url = 'ws://localhost:18800', TILLERMAN_TOKEN: token } = process.env;
 // Node below 22 has no WebSocket: `npm install ws` brings one.
 const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket;
 const client = new GatewayClient(url, { token, WebSocket });
 
-import { textAfter } from '@tillerman/gateway';
-
-let left = Number(process.argv[2] ?? Infinity);
+let left = Number(runs ?? Infinity);
 const watched = new Set();
 async function watch(sessionId, after) {
   if (watched.has(sessionId)) return;

@@ -38,7 +38,12 @@ fn outcome_text(outcome: &SlashOutcome, names: &ToolNames) -> String {
         SlashOutcome::Cleared { session, .. } => format!("new session {session}"),
         SlashOutcome::Resumed { session, messages, .. } => format!("resumed {session} ({messages} messages)"),
         SlashOutcome::Status { state, sync } => status(state, *sync),
-        SlashOutcome::Model { model, previous: Some(previous), .. } => format!("model: {previous} -> {model}"),
+        SlashOutcome::Model { model, previous: Some(previous), models } => {
+            // A typo is no error where a server takes any name, so it is at least seen.
+            let is_listed = models.is_empty() || models.contains(model);
+            let note = if is_listed { "" } else { "\nno list names it; whoever serves it may know it all the same" };
+            format!("model: {previous} -> {model}{note}")
+        }
         SlashOutcome::Model { model, previous: None, models } => {
             let list = models.iter().map(|slug| format!("\n  {slug}")).collect::<String>();
             format!("model: {model}\navailable:{list}")

@@ -11,6 +11,7 @@ use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 
 use crate::account_keys::checked;
 use crate::keys::{KeysAndHeaders, LateKey};
+use crate::left_out::{self, LeftOut};
 use crate::settings::ModelSettings;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
@@ -29,7 +30,9 @@ pub(crate) struct ConfiguredSource {
 #[derive(Default)]
 pub(crate) struct ConfiguredModels {
     all: Vec<ConfiguredSource>,
-    /// Why others are not among them, one line each.
+    /// Others that are not among them.
+    left_out: Vec<LeftOut>,
+    /// Why some are not, one line each.
     pub(crate) notes: Vec<String>,
     /// Bare ids are a server's own.
     pub(crate) beside_server: bool,
@@ -38,7 +41,7 @@ pub(crate) struct ConfiguredModels {
 impl ConfiguredModels {
     /// What cannot be asked is left out and pointed out; it must not keep the others from working.
     pub(crate) fn new(setup: &ModelSettings) -> Self {
-        let mut sources = ConfiguredModels::default();
+        let mut sources = ConfiguredModels { left_out: left_out::of(setup), ..ConfiguredModels::default() };
         let missing = |vendor: &&KeyedVendor| {
             wants(setup, vendor.name) && setup.providers.iter().all(|it| *it.name != *vendor.name)
         };
@@ -48,7 +51,10 @@ impl ConfiguredModels {
         for provided in setup.providers.iter().chain(&flagged).filter(|provided| *provided.name != *openrouter::NAME) {
             match ConfiguredSource::new(setup, provided.clone()) {
                 Ok(source) => sources.all.push(source),
-                Err(fault) => sources.notes.push(format!("{} is left out: {}", provided.name, fault.message)),
+                Err(fault) => {
+                    sources.notes.push(format!("{} is left out: {}", provided.name, fault.message));
+                    sources.left_out.push(LeftOut::configured(&provided.name, fault.message));
+                }
             }
         }
         sources
@@ -80,6 +86,17 @@ impl ConfiguredModels {
         self.find(name).map(|source| source.resolve(id))
     }
 
+    /// The provider of this name, where it is configured and cannot be asked.
+    pub(crate) fn left_out(&self, name: &str) -> Option<&LeftOut> {
+        let left = || self.left_out.iter().find(|left| left.name.eq_ignore_ascii_case(name));
+        if self.find(name).is_some() { None } else { left() }
+    }
+
+    /// The same by the name of a model.
+    pub(crate) fn left_out_of(&self, slug: &str) -> Option<&LeftOut> {
+        self.left_out(slug.split_once('/')?.0)
+    }
+
     pub(crate) fn known(&self) -> Vec<ModelInfo> {
         self.all.iter().flat_map(ConfiguredSource::known).collect()
     }
@@ -99,7 +116,9 @@ impl Source for ConfiguredModels {
     fn resolve(&self, slug: &str) -> Option<Result<ModelInfo, Fault>> {
         // The server's own list wins over the short form of another's model.
         let by_id = || self.owner(slug).filter(|_| !self.beside_server).map(|source| source.resolve(slug));
-        self.named(slug).or_else(by_id)
+        // Those behind us take any name, so who cannot be asked is said here.
+        let left_out = || self.left_out_of(slug).map(|left| Err(left.fault(slug)));
+        self.named(slug).or_else(left_out).or_else(by_id)
     }
 
     fn chat(&self, model: &ModelInfo) -> Option<Result<Box<dyn Chat>, Fault>> {

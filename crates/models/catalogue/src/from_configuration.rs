@@ -31,6 +31,7 @@ pub fn from_configuration(
         },
         described,
         providers: gathered.providers,
+        left_out: gathered.left_out,
         env: Env { base_url: elsewhere, ..Env::read() },
         candidates: CANDIDATES.to_vec(),
         accounts: accounts(config),

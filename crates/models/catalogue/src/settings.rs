@@ -9,6 +9,7 @@ use vocab::{Keyring, ModelInfo};
 
 use crate::account_keys::AccountSettings;
 use crate::account_models::OPENAI;
+use crate::left_out::LeftOut;
 use crate::names::ModelNames;
 use crate::vendors::Provided;
 use crate::{described, keys};
@@ -20,6 +21,8 @@ pub struct ModelSettings {
     pub described: agent::DescribedModels,
     /// Vendors whose key is known, and what the configuration describes.
     pub providers: Vec<Provided>,
+    /// What the configuration describes and nobody can ask.
+    pub left_out: Vec<LeftOut>,
     /// The server that the environment and the user's configuration lead to.
     pub env: Env,
     /// Servers that may be running on this machine.

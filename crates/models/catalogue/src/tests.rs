@@ -28,6 +28,7 @@ fn setup(wanted: Wanted) -> ModelSettings {
         wanted,
         described: agent::models(place.path(), &|_| None),
         providers: Vec::new(),
+        left_out: Vec::new(),
         env: Env::default(),
         candidates: Vec::new(),
         accounts: none(),

@@ -12,6 +12,8 @@ use vocab::ModelInfo;
 use config::agent::Word;
 use config::{ConfiguredModel, Env, ProviderEntry};
 
+use crate::left_out::LeftOut;
+
 /// A vendor, and the variables that lead to it.
 pub struct KeyedVendor {
     pub name: &'static str,
@@ -133,6 +135,8 @@ const OPENROUTER_DEFAULT: &str = "openrouter/auto";
 pub struct Gathered {
     pub providers: Vec<Provided>,
     pub notes: Vec<String>,
+    /// Of the rest, who cannot be asked.
+    pub left_out: Vec<LeftOut>,
     /// Keys in the environment, also those that nobody asks for.
     pub secrets: Vec<Secret>,
 }
@@ -147,12 +151,22 @@ pub fn gather(env: Env<'_>, entries: &[ProviderEntry], elsewhere: bool) -> Gathe
         let own: Vec<(&str, Secret, Option<KeyHeader>)> = own.collect();
         gathered.secrets.extend(own.iter().map(|(_, secret, _)| secret.clone()));
         let own = own.into_iter().next().filter(|_| !(elsewhere && vendor.name == "openai"));
-        gathered.providers.extend(known(env, vendor, entry, own));
+        let known = known(env, vendor, entry, own);
+        // Without a key a sign-in, a stored key or a server in OpenAI's place may stand for these two.
+        let others_stand = matches!(vendor.name, "openai" | openrouter::NAME);
+        if let Some(entry) = entry.filter(|_| known.is_none() && !others_stand) {
+            let variable = entry.key_env.as_deref().unwrap_or(vendor.keys[0].0);
+            gathered.left_out.push(LeftOut::keyless(vendor.name, variable));
+        }
+        gathered.providers.extend(known);
     }
     for entry in entries.iter().filter(|entry| keyed_vendor(&entry.name).is_none()) {
         match other(env, entry) {
             Some(provided) => gathered.providers.push(provided),
-            None => gathered.notes.push(format!("providers.{} has no base_url, so it adds no models", entry.name)),
+            None => {
+                gathered.notes.push(format!("providers.{} has no base_url, so it adds no models", entry.name));
+                gathered.left_out.push(LeftOut::configured(&entry.name, "it has no base_url"));
+            }
         }
     }
     let named = entries.iter().filter_map(|entry| secret(env, entry.key_env.as_deref()?));

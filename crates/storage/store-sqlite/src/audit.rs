@@ -1,7 +1,6 @@
 //! The audit's table: one line for each thing that somebody did, written with the entry that says it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rusqlite::types::Value;
@@ -9,8 +8,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, params, params_fro
 use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Deed};
 
 use super::leases::now_ms;
+use super::packed::{COLUMNS, ROW_RECORDS_MAX, RowRecords, StoredRecord};
 use super::rows::{from_int, to_int};
-use super::{Attempt, immediate, log};
+use super::{Attempt, immediate};
 use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained};
 
 /// The statements that write it.
@@ -130,16 +130,15 @@ impl StoodFor {
     }
 
     fn changed_entry(&self, connection: &Connection) -> Attempt<Option<AuditVerdict>> {
-        let mut find = connection.prepare("SELECT key FROM sessions WHERE id = ?1")?;
+        let mut logs = LogStatements::prepare(connection)?;
         for (session, entries) in &self.0 {
-            let Some(key) = find.query_row([&**session], |row| row.get(0)).optional()? else { continue };
-            for (seq, (line, kept)) in entries {
-                if is_kept(connection, session, key, *seq, kept)? == Some(false) {
-                    let why = format!("entry {seq}, which it stands for, is not what was written");
-                    return Ok(Some(AuditVerdict::Broken { line: *line, why }));
-                }
+            let Some(compared) = logs.compare(session, entries)? else { continue };
+            if let Some(seq) = compared.changed {
+                let line = entries.get(&seq).map_or(0, |(line, _)| *line);
+                let why = format!("entry {seq}, which it stands for, is not what was written");
+                return Ok(Some(AuditVerdict::Broken { line, why }));
             }
-            if let Some(missing) = missing_entry(connection, session)? {
+            if let Some(missing) = compared.missing {
                 // The line that stands for it, or the first one behind it, or the last one before.
                 let behind = entries.range(missing..).next().or(entries.iter().next_back());
                 let line = behind.map_or(0, |(_, (line, _))| *line);
@@ -151,38 +150,126 @@ impl StoodFor {
     }
 }
 
-/// Whether an entry is as it was when a line got this sum; `None`: it is not there.
-fn is_kept(connection: &Connection, session: &str, key: i64, seq: u64, kept: &str) -> Attempt<Option<bool>> {
-    let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
-    let mut found = None;
-    log::each_record(connection, key, seq..seq.saturating_add(1), None, |record| {
-        let stored = StoredRow {
-            session,
-            seq,
-            parent: from_int(record.parent.unwrap_or_default()),
-            at_ms: record.at_ms.unwrap_or_default(),
-            kind: &text(record.kind),
-            by: &text(record.by),
-            payload: record.payload.unwrap_or_default(),
-        };
-        found = Some(stored.is_of(kept));
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(found)
+/// What is wrong with a log: the first entry of each kind.
+struct Compared {
+    /// It is not what it was when a line got its sum.
+    changed: Option<u64>,
+    /// A log has no gaps: all that it has passed is there.
+    missing: Option<u64>,
 }
 
-/// A log has no gaps: all that it has passed is there. The first entry that is not.
-fn missing_entry(connection: &Connection, session: &str) -> Attempt<Option<u64>> {
-    let mut log = connection.prepare("SELECT key, last_seq FROM sessions WHERE id = ?1")?;
-    let log = log.query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    let Some((key, last)) = log.optional()? else { return Ok(None) };
-    let mut expected = 1;
-    log::each_record(connection, key, 1..u64::MAX, None, |record| {
-        if record.seq != expected {
-            return Ok(ControlFlow::Break(()));
+/// The statements that read the logs, for all of them: preparing these anew for each line took most of the time.
+struct LogStatements<'c> {
+    find: Statement<'c>,
+    rows: Statement<'c>,
+}
+
+impl<'c> LogStatements<'c> {
+    fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        // A row that begins before the first entry may have it within.
+        let rows = format!(
+            "SELECT {COLUMNS} FROM records WHERE session = ?1 AND seq > 1 - {ROW_RECORDS_MAX} AND seq < {}
+             ORDER BY seq",
+            i64::MAX
+        );
+        let find = connection.prepare("SELECT key, last_seq FROM sessions WHERE id = ?1")?;
+        Ok(Self { find, rows: connection.prepare(&rows)? })
+    }
+
+    /// Reads a log once, as those do who read it. `None`: the session is not there.
+    fn compare(&mut self, session: &str, entries: &BTreeMap<u64, (u64, String)>) -> Attempt<Option<Compared>> {
+        let found = self.find.query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        let Some((key, last)) = found.optional()? else { return Ok(None) };
+        let mut rows = self.rows.query([key])?;
+        // Behind the last one that was seen, and the first that was not.
+        let (mut next, mut expected) = (1, 1);
+        let mut changed = None;
+        while let Some(row) = rows.next()? {
+            for record in RowRecords::of(row)? {
+                // The row begins before them, or another one had its records already.
+                if record.seq < next {
+                    continue;
+                }
+                next = record.seq.saturating_add(1);
+                expected += u64::from(record.seq == expected);
+                let kept = entries.get(&record.seq);
+                if changed.is_none() && kept.is_some_and(|(_, kept)| !is_of(session, &record, kept)) {
+                    changed = Some(record.seq);
+                }
+            }
         }
-        expected += 1;
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok((expected <= from_int(last)).then_some(expected))
+        Ok(Some(Compared { changed, missing: (expected <= from_int(last)).then_some(expected) }))
+    }
+}
+
+/// Whether a record is as it was when a line got this sum.
+fn is_of(session: &str, record: &StoredRecord<'_>, kept: &str) -> bool {
+    let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let stored = StoredRow {
+        session,
+        seq: record.seq,
+        parent: from_int(record.parent.unwrap_or_default()),
+        at_ms: record.at_ms.unwrap_or_default(),
+        kind: &text(record.kind),
+        by: &text(record.by),
+        payload: record.payload.unwrap_or_default(),
+    };
+    stored.is_of(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+    use vocab::{Body, Durability, Entry, Mode, NewSession, Part, Principal, SessionId, Store, UserFrom};
+
+    use super::*;
+
+    /// How many statements are prepared to check so many lines of so many sessions.
+    async fn prepared(sessions: u64, lines: u64) -> usize {
+        let home = tempfile::tempdir().unwrap();
+        let store = crate::SqliteStore::new(home.path().to_owned());
+        for number in 0..sessions {
+            let lease = store.create(NewSession {
+                id: SessionId::from(format!("s{number}")),
+                workspace: "/work/space".into(),
+                model: "tour".into(),
+                mode: Mode::Prompt,
+                at_ms: 1,
+                parent: None,
+            });
+            for seq in 1..=lines {
+                let body = Body::User { turn: None, parts: vec![Part::text("hello")], from: UserFrom::Prompt };
+                let entry = Entry { seq, parent: seq - 1, at_ms: 5, body, by: Some(Principal::user("ann")) };
+                store.append(&lease, vec![Arc::new(entry)], Durability::Commit).await.unwrap();
+            }
+        }
+        drop(store);
+        let mut connection = Connection::open(home.path().join("sessions.db")).unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        // It is asked when a statement is prepared, once for each SELECT in it.
+        let look = move |asked: AuthContext<'_>| {
+            counted.fetch_add(usize::from(matches!(asked.action, AuthAction::Select)), Ordering::Relaxed);
+            Authorization::Allow
+        };
+        connection.authorizer(Some(look)).unwrap();
+        let verdict = verify(&connection, None).unwrap_or_else(|_| panic!("it cannot be read"));
+        assert!(
+            matches!(verdict, AuditVerdict::Whole { lines: found, .. } if found == sessions * lines),
+            "{verdict:?}"
+        );
+        count.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_long_chain_is_checked_with_as_many_statements_as_a_short_one() {
+        let short = prepared(1, 1).await;
+        // SQLite may prepare a statement once more by itself, when it sees what it is bound to.
+        for (sessions, lines) in [(1, 40), (20, 2)] {
+            let long = prepared(sessions, lines).await;
+            assert!(long < 2 * short, "{sessions} sessions of {lines} lines: {long}, and not {short}");
+        }
+    }
 }

@@ -58,6 +58,8 @@ impl Unspoken {
 pub struct DescribedModels {
     pub providers: Vec<CustomProvider>,
     pub unspoken: Vec<Unspoken>,
+    /// Providers that are described wrongly, and what is wrong.
+    pub left_out: Vec<(Arc<str>, String)>,
     /// For stderr, one line each.
     pub notes: Vec<String>,
 }
@@ -88,7 +90,9 @@ impl DescribedModels {
             match reader.provider(node) {
                 Ok((provider, unspoken)) => self.take(file, provider, unspoken),
                 Err(problem) => {
-                    self.notes.push(format!("{file}: providers.{name}{problem}; the provider is left out"));
+                    let wrong = format!("{file}: providers.{name}{problem}");
+                    self.notes.push(format!("{wrong}; the provider is left out"));
+                    self.left_out.push((name.as_str().into(), wrong));
                 }
             }
         }

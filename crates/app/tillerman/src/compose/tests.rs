@@ -62,6 +62,7 @@ fn setup(wanted: Wanted) -> Setup {
         wanted,
         described: agent::models(place.path(), &|_| None),
         providers: Vec::new(),
+        left_out: Vec::new(),
         env: Env::default(),
         candidates: Vec::new(),
         accounts: no_accounts(),

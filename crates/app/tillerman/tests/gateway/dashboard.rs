@@ -59,7 +59,7 @@ fn browser_checks(name: &str, checks_min: usize) {
 
 #[test]
 fn its_frame() {
-    browser_checks("shell.mjs", 18);
+    browser_checks("shell.mjs", 19);
 }
 
 #[test]
@@ -118,4 +118,40 @@ fn its_modules() {
         Ok(())
     };
     or_skip("its_modules", checks());
+}
+
+/// The runner of all checks in Node: one that takes too long is over, and nothing runs beside it.
+#[test]
+fn a_check_that_takes_too_long_runs_beside_no_other() {
+    let checks = || {
+        node()?;
+        let text = format!(
+            "import {{ runChecks }} from {:?};\n\
+             const sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n\
+             let closed = () => console.log('closed');\n\
+             await runChecks({{\n\
+               async first() {{}},\n\
+               async fails() {{ throw new Error('wrong'); }},\n\
+               async long() {{ for (;;) {{ await sleep(10); console.log('long goes on'); }} }},\n\
+               async beside() {{ console.log('begun'); await sleep(100); }},\n\
+             }}, async () => closed(), 300, async () => console.log('after'));",
+            script("runner.mjs").display().to_string()
+        );
+        let mut command = Command::new("node");
+        command.args(["--input-type=module", "-e", &text]);
+        let ended = run(&mut command, PATIENCE)?;
+        let said: Vec<&str> = ended.said.iter().map(String::as_str).filter(|line| *line != "long goes on").collect();
+        let expected = [
+            "after",
+            "ok first",
+            "after",
+            "FAIL fails: wrong",
+            "FAIL long: still running after 300 ms",
+            "FAIL beside: not begun, because the one before it does not end",
+            "closed",
+        ];
+        assert_eq!((said, ended.well), (expected.to_vec(), false), "{}", ended.complaint);
+        Ok(())
+    };
+    or_skip("runner.mjs", checks());
 }

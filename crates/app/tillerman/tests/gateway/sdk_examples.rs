@@ -67,7 +67,23 @@ impl Examples {
         String::from_utf8(ended.stdout).unwrap()
     }
 
+    /// It says how it is called, and ends as command line tools do that are called in another way.
+    fn says_its_usage(&self, name: &str, arguments: &[&str], usage: &str) {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        let ended = self.command(name, &arguments).output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        let starter = if self.end == "py" { "python" } else { "node" };
+        assert_eq!(errors, format!("usage: {starter} {name}.{} {usage}\n", self.end), "{name} {arguments:?}");
+        assert_eq!((ended.status.code(), &*ended.stdout), (Some(2), &b""[..]), "{name} {arguments:?}");
+    }
+
     fn all(&self, language: &str) {
+        for arguments in [&[][..], &["bot:bob"], &["a", "b", "c"], &["", "cursor"]] {
+            self.says_its_usage("resume", arguments, "SESSION FILE");
+        }
+        for arguments in [["many"], ["0"], ["-1"], ["1.5"]] {
+            self.says_its_usage("watch", &arguments, "[RUNS]");
+        }
         let place =
             tempfile::Builder::new().suffix(&format!(".{}", self.end)).tempfile_in(&self.folder_of_page).unwrap();
         std::fs::write(place.path(), of_page(language, self)).unwrap();

@@ -95,15 +95,8 @@ impl Session {
         if args.is_empty() {
             return Ok(SlashOutcome::Model { model: self.settings.model.clone(), previous: None, models });
         }
-        // A catalogue that knows names is believed: a typo must not become a model.
-        // Other names may stand for one of its models.
-        let meant = self.shared.ports.provider.resolve(args).map(|model| model.slug);
-        let listed = |slug: &Arc<str>| **slug == *args || meant.as_ref().is_ok_and(|meant| meant == slug);
-        if !models.is_empty() && !models.iter().any(listed) {
-            let known: Vec<&str> = models.iter().map(|slug| &**slug).collect();
-            let text = format!("unknown model: {args} (there is: {})", known.join(", "));
-            return Err(failed(SlashCode::UnknownModel, text));
-        }
+        // Whether it is a model is for the provider to say, as for every other way to set one: a server takes names that
+        // it does not list.
         let previous = Some(self.settings.model.clone());
         self.set(Change::Model(args.into())).map_err(from_fault)?;
         Ok(SlashOutcome::Model { model: self.settings.model.clone(), previous, models })

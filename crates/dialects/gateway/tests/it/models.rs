@@ -27,13 +27,20 @@ impl Catalogue {
 
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        // A server takes names that it does not list.
+        if let Some(id) = slug.strip_prefix("any/") {
+            return Ok(ModelInfo { slug: slug.into(), unlisted: true, ..self.tour.resolve(&format!("mock/{id}"))? });
+        }
         self.tour.resolve(if slug == "fast" { self.fast } else { slug })
     }
     fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
         self.tour.models()
     }
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        self.tour.chat(model)
+        match model.slug.strip_prefix("any/") {
+            Some(id) => self.tour.chat(&self.tour.resolve(&format!("mock/{id}"))?),
+            None => self.tour.chat(model),
+        }
     }
 }
 
@@ -87,6 +94,41 @@ fn a_tier_is_shown_as_it_was_set_until_a_model_is_chosen() {
         assert_eq!(heard.last().unwrap()["result"]["command"]["data"]["modelTier"], "fast");
         let summary = store.summary(&"s:1".into()).await.unwrap().unwrap();
         assert_eq!((&*summary.model, summary.model_called.as_deref()), ("mock/beta", Some("fast")));
+    });
+}
+
+/// A command and a method are two ways to say one thing.
+#[test]
+fn a_model_is_taken_or_refused_alike_by_the_command_and_by_the_method() {
+    life(&stored(), both(), async |play, a| {
+        for (id, name, want) in [
+            (10, "mock/beta", Ok("mock/beta")),
+            (20, "fast", Ok("fast")),
+            (30, "any/alpha", Ok("any/alpha")),
+            (40, "mock/none", Err("no model `mock/none`; there is: mock/alpha, mock/beta")),
+            (50, "any/none", Err("no model `mock/none`; there is: mock/alpha, mock/beta")),
+        ] {
+            let session = |way: &str| format!("s:{id}:{way}");
+            let send = json!({"sessionId": session("command"), "message": format!("/model {name}")});
+            let heard = play.ask(a, id, "agent.send", send).await;
+            let result = &heard.last().unwrap()["result"];
+            let by_command = match result["command"]["ok"].as_bool().unwrap() {
+                true => Ok(result["command"]["data"]["modelTier"].as_str().unwrap()),
+                false => Err(result["content"].as_str().unwrap()),
+            };
+            let first = json!({"sessionId": session("method"), "message": "say 1 words"});
+            play.ask(a, id + 1, "agent.send", first).await;
+            let patch = json!({"sessionId": session("method"), "modelTier": name});
+            let answer = play.result(a, id + 2, "sessions.patch", patch).await;
+            let by_method = match answer["result"]["config"]["modelTier"].as_str() {
+                Some(tier) => Ok(tier),
+                None => Err(answer["error"]["message"].as_str().unwrap()),
+            };
+            assert_eq!((by_command, by_method), (want, want), "{name}: {result}");
+            // Who has mistyped a name can see it.
+            let hint = result["content"].as_str().unwrap().contains("no list names it");
+            assert_eq!(hint, name == "any/alpha", "{result}");
+        }
     });
 }
 

@@ -286,7 +286,7 @@ fn slash_results_carry_their_data_in_order() {
     swapped.model = "mock/beta".into();
     talk.tell(Event::State(Arc::new(swapped)));
     let (model, previous) = ("mock/beta".into(), Some("mock/alpha".into()));
-    let models = vec!["a".into(), "b".into()];
+    let models = vec!["mock/alpha".into(), "mock/beta".into()];
     talk.reply(2, slash_reply(slash("model", SlashOutcome::Model { model, previous, models })));
     talk.reply(3, slash_reply(cleared("s2")));
     talk.reply(4, slash_reply(slash_failed("nope", SlashCode::UnknownCommand)));
@@ -311,7 +311,7 @@ fn slash_results_carry_their_data_in_order() {
         > {"type":"slash","command":"odd"}
         ! 5 Current Slash { name: "odd", args: "" }
         < {"type":"state_changed","model":"mock/beta"}
-        < {"type":"slash_result","command":"model","text":"model: mock/alpha -> mock/beta","data":{"ok":true,"model":"mock/beta","previous":"mock/alpha","models":["a","b"]},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"model","text":"model: mock/alpha -> mock/beta","data":{"ok":true,"model":"mock/beta","previous":"mock/alpha","models":["mock/alpha","mock/beta"]},"clear_session":false,"exit":false}
         < {"type":"slash_result","command":"clear","text":"new session s2","data":{"ok":true,"session_id":"s2","previous_session_id":"s1"},"clear_session":true,"exit":false}
         < {"type":"slash_result","command":"nope","text":"m","data":{"ok":false,"error":"unknown_command","message":"m; /help lists what there is"},"clear_session":false,"exit":false}
         < {"type":"slash_result","command":"odd","text":"context: 1 of 18446744073709551615 tokens (inf %)\nsystem about 1, tools 0, history 0","data":{"ok":true,"context_window":9223372036854775807,"used_tokens":1,"context_pct":null,"max_tokens":0,"messages":0,"breakdown":{"system":1,"tools":0,"history":0}},"clear_session":false,"exit":false}

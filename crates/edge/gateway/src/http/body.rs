@@ -1,15 +1,17 @@
 //! Bodies: what is answered, and what is read, up to a bound and within a time.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::acp::AcpEvents;
-use crate::limits::BODY;
+use crate::limits::{BODY, DISCARD, DISCARDED_BYTES_MAX};
 use crate::sse::SseBody;
 
 /// What an answer carries.
@@ -68,20 +70,44 @@ pub(crate) enum BodyFault {
     Broken,
 }
 
+/// What is too long is refused at once; the rest of it is thrown away meanwhile.
 pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(BodyFault::TooLong);
-    }
-    let reading = async {
-        let mut whole = BytesMut::new();
-        while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            let Ok(piece) = frame.map_err(|_| BodyFault::Broken)?.into_data() else { continue };
-            if whole.len() + piece.len() > bytes_max {
-                return Err(BodyFault::TooLong);
-            }
-            whole.extend_from_slice(&piece);
-        }
-        Ok(whole.freeze())
+    let read = match body.size_hint().lower() > bytes_max as u64 {
+        true => Err(BodyFault::TooLong),
+        false => timeout(BODY, whole(&mut body, bytes_max)).await.unwrap_or(Err(BodyFault::TooSlow)),
     };
-    tokio::time::timeout(BODY, reading).await.unwrap_or(Err(BodyFault::TooSlow))
+    if read == Err(BodyFault::TooLong) {
+        tokio::spawn(timeout(DISCARD, discard(body)));
+    }
+    read
+}
+
+async fn whole(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
+    let mut whole = BytesMut::new();
+    while let Some(piece) = next(body).await {
+        let piece = piece?;
+        if whole.len() + piece.len() > bytes_max {
+            return Err(BodyFault::TooLong);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+/// Python's `http.client`, for one, writes all of a body before it reads: were the connection closed with bytes in it that
+/// nobody has read, the answer would be lost to it. The answer does not wait for this, so who reads it earlier may stop.
+async fn discard(mut body: Incoming) {
+    let mut discarded = 0;
+    while let Some(Ok(piece)) = next(&mut body).await {
+        discarded += piece.len();
+        if discarded > DISCARDED_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+/// The next piece; what stands behind the last one (trailers) is an empty one.
+async fn next(body: &mut Incoming) -> Option<Result<Bytes, BodyFault>> {
+    let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await?;
+    Some(frame.map(|frame| frame.into_data().unwrap_or_default()).map_err(|_| BodyFault::Broken))
 }

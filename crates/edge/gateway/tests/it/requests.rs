@@ -1,6 +1,11 @@
 //! Plain HTTP: pages, methods, bounds.
 
+use std::time::Duration;
+
+use gateway::limits::{DISCARD, DISCARDED_BYTES_MAX};
 use gateway::{Access, DashboardRules};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::server::{TOKEN, call, dial, get, http, refused, start, token_access};
 
@@ -116,6 +121,57 @@ async fn a_browser_logs_in_and_out() {
     assert_eq!(get(&playing, "/health", &format!("Cookie: {cookie}\r\n")).await.0, 401);
     assert_eq!(call(&playing, "POST", "/api/login", "", "{\"token\":\"\"}").await.0, 401);
     assert_eq!(call(&playing, "POST", "/api/login", "", "nonsense").await.0, 400);
+}
+
+/// Many clients, Python's among them, read nothing before all of the body is written: who closes meanwhile is a broken pipe to
+/// them, and the answer is lost.
+#[tokio::test]
+async fn who_sends_too_much_reads_why() {
+    let playing = start(token_access()).await;
+    let body = "x".repeat(DISCARDED_BYTES_MAX / 4);
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let head = |length: String| format!("POST /api/login HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n");
+    for (length, body) in
+        [(format!("Content-Length: {}", body.len()), body), ("Transfer-Encoding: chunked".into(), chunk)]
+    {
+        let mut stream = TcpStream::connect(playing.address).await.unwrap();
+        stream.write_all(head(length.clone()).as_bytes()).await.unwrap();
+        for piece in body.as_bytes().chunks(64 * 1024) {
+            stream.write_all(piece).await.unwrap_or_else(|error| panic!("{length}: {error}"));
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap_or_else(|error| panic!("{length}: {error}"));
+        assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("connection: close"), "{answer}");
+        assert!(answer.ends_with(r#"{"error":{"code":-2,"message":"the body is too long"}}"#), "{answer}");
+    }
+    // Who asks before sending is spared it.
+    let mut stream = TcpStream::connect(playing.address).await.unwrap();
+    let asks = format!("Content-Length: {}\r\nExpect: 100-continue", 2 * 1024 * 1024);
+    stream.write_all(head(asks).as_bytes()).await.unwrap();
+    let mut line = [0; 13];
+    stream.read_exact(&mut line).await.unwrap();
+    assert_eq!(std::str::from_utf8(&line), Ok("HTTP/1.1 413 "));
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_not_read_for_ever() {
+    let playing = start(token_access()).await;
+    let head = "POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n";
+    // By bytes,
+    let mut stream = TcpStream::connect(playing.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let piece = vec![b'x'; 1024 * 1024];
+    let mut written = 0;
+    while stream.write_all(&piece).await.is_ok() {
+        written += piece.len();
+        assert!(written < DISCARDED_BYTES_MAX * 2, "it is still read");
+    }
+    // and by time.
+    let mut stream = TcpStream::connect(playing.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let closed = tokio::time::timeout(DISCARD + Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+    assert!(closed.is_ok() && answer.starts_with(b"HTTP/1.1 413 "), "{closed:?}");
 }
 
 #[tokio::test]

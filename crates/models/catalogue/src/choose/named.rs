@@ -37,16 +37,26 @@ impl Chooser<'_> {
         match (asked.model(), asked.provider()) {
             (Some(model), provider) => self.picked(&infos, model, provider),
             (None, Some(provider)) => {
+                let left_out = self.configured.left_out(provider);
                 let usual = self.configured.find(provider).and_then(|source| source.default_model());
                 let of_it = infos.into_iter().find(|info| info.provider.eq_ignore_ascii_case(provider));
                 let reason = "the first model of the provider asked for";
-                Ok(usual.or(of_it).map(|info| FoundModel::served(&info, None, reason)))
+                match (usual.or(of_it), left_out) {
+                    (None, Some(left)) => Err(left.fault(provider)),
+                    (found, _) => Ok(found.map(|info| FoundModel::served(&info, None, reason))),
+                }
             }
             (None, None) => Ok(self.usual(&infos)),
         }
     }
 
     fn picked(&self, infos: &[ModelInfo], model: &str, provider: Option<&str>) -> Result<Option<FoundModel>, Fault> {
+        // A provider that is left out has its name still, and a described one may have the same.
+        let left_out = match provider {
+            Some(provider) => self.configured.left_out(provider),
+            None => self.configured.left_out_of(model),
+        };
+        let provider = provider.or(left_out.map(|left| &*left.name));
         let of = |info: &&ModelInfo| provider.is_some_and(|it| info.provider.eq_ignore_ascii_case(it));
         match pick::find(infos, provider, model, self.settings.wanted.loose) {
             Pick::One(info, level) => Ok(Some(FoundModel::served(info, level, &self.by_name()))),
@@ -57,10 +67,13 @@ impl Chooser<'_> {
                     let (id, level) = pick::split_level(rest);
                     Ok(Some(FoundModel::served(&source.resolve(id)?, level, &self.by_name())))
                 }
-                None if infos.iter().any(|info| of(&info)) => {
-                    Err(unknown_model(model, &pick::names(infos.iter().filter(of))))
-                }
-                None => Ok(None),
+                None => match left_out {
+                    Some(left) => Err(left.fault(model)),
+                    None if infos.iter().any(|info| of(&info)) => {
+                        Err(unknown_model(model, &pick::names(infos.iter().filter(of))))
+                    }
+                    None => Ok(None),
+                },
             },
         }
     }

@@ -57,7 +57,12 @@ impl Chooser<'_> {
             Some(_) | None => LIST_PATIENCE,
         };
         let listed = client.load_catalogue(patience).await;
-        let usual = wanted.usual.as_ref().filter(|(provider, _)| provider.as_deref().is_none_or(|it| it == name));
+        // A habit that leads to a provider that is left out is not this server's.
+        let ours = |(provider, model): &&(Option<String>, String)| match provider.as_deref() {
+            Some(provider) => provider == name,
+            None => self.configured.left_out_of(model).is_none(),
+        };
+        let usual = wanted.usual.as_ref().filter(ours);
         let (model, thinking, reason) = match (model, usual, server.model) {
             (Some(model), _, _) => {
                 let (model, level) = by_name(&client, model, wanted.loose);

@@ -275,3 +275,79 @@ async fn a_key_of_the_command_line_is_for_the_vendor_that_is_asked_for() {
         assert_eq!(sources, [(vendor.into(), "--api-key is given".to_owned())]);
     }
 }
+
+/// Whoever names a provider means its server: what they say must not go to one that takes any name.
+#[tokio::test]
+async fn the_name_of_a_provider_that_is_left_out_leads_to_nobody_else() {
+    let mock = MockModel::start().await;
+    for (config, why, hint) in [
+        (
+            "[providers.lab]\nbase_url = 'http://lab.example/v1'\nkey_env = 'LAB'\n",
+            "the address of lab must be an https URL, or http on this machine",
+            "mend providers.lab",
+        ),
+        ("[providers.lab]\nkey_env = 'LAB'\n", "it has no base_url", "mend providers.lab"),
+        ("[providers.lab]\nbase_url = 'nonsense'\n", "nonsense", "mend providers.lab"),
+    ] {
+        let gathered = gathered(&[("LAB", "canary-lab")], config);
+        let setup = |model: Option<&str>| {
+            let setup = with(&[("OPENAI_API_KEY", "k")], "", model);
+            let (providers, left_out) = (gathered.providers.clone(), gathered.left_out.clone());
+            ModelSettings { providers: setup.providers.iter().cloned().chain(providers).collect(), left_out, ..setup }
+        };
+        for env in [server(&mock.base_url), server("")] {
+            for model in ["lab/small", "LAB/small:high"] {
+                let fault = choose_from(setup(Some(model)), &env).await.err().unwrap();
+                let want = format!("`{model}` would be a model of lab, which is left out: ");
+                assert!(fault.message.starts_with(&want) && fault.message.contains(why), "{fault:?}");
+                assert!(fault.hints[0].starts_with(hint), "{fault:?}");
+            }
+            let mut by_provider = setup(None);
+            by_provider.wanted.provider = Some("lab".into());
+            let fault = choose_from(by_provider, &env).await.err().unwrap();
+            assert!(fault.message.contains(why), "{fault:?}");
+            // A habit is passed over.
+            let mut habit = setup(None);
+            habit.wanted.usual = Some((None, "lab/small".into()));
+            let chosen = choose_from(habit, &env).await.unwrap();
+            assert!(!chosen.model.starts_with("lab"), "{}", chosen.model);
+            let fault = chosen.catalogue.resolve("lab/small").unwrap_err();
+            assert!(fault.message.contains(why) && fault.hints[0].starts_with(hint), "{fault:?}");
+            let other = chosen.catalogue.resolve("other/small");
+            assert_eq!(other.is_ok(), env.base_url.is_some(), "what nobody has configured is as before");
+        }
+    }
+    assert_eq!(mock.chats().len(), 0);
+}
+
+#[tokio::test]
+async fn a_vendor_with_a_table_and_no_key_is_not_asked_elsewhere() {
+    let table = "[providers.mistral]\nkey_env = 'MINE'\n[providers.openai]\nkey_env = 'OTHER'\n";
+    let gathered = gathered(&[("OPENAI_BASE_URL", "")], table);
+    let setup = ModelSettings { left_out: gathered.left_out, ..with(&[], "", Some("tour")) };
+    let catalogue = choose_from(setup, &server("http://127.0.0.1:1/v1")).await.unwrap().catalogue;
+    let fault = catalogue.resolve("mistral/small").unwrap_err();
+    assert_eq!(
+        (fault.kind, &*fault.hints[0]),
+        (vocab::FaultKind::Auth, "set MINE; docs/config.md names other places for a key")
+    );
+    // The server stands for OpenAI, and nobody has spoken of the other.
+    for slug in ["openai/gpt-one", "xai/grok"] {
+        assert_eq!(&*catalogue.resolve(slug).unwrap().base_url, "http://127.0.0.1:1/v1", "{slug}");
+    }
+}
+
+#[tokio::test]
+async fn a_described_provider_that_is_left_out_keeps_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    let file = r#"{"providers":{"lab":{"baseUrl":7,"models":[{"id":"a"}]},
+        "far":{"baseUrl":"http://127.0.0.1:1","api":"bedrock-converse-stream","models":[{"id":"x"}]}}}"#;
+    std::fs::write(place.path().join("models.json"), file).unwrap();
+    let described = agent::models(place.path(), &|_| None);
+    let setup = ModelSettings { described, ..with(&[], "", Some("tour")) };
+    let catalogue = choose_from(setup, &server("http://127.0.0.1:1/v1")).await.unwrap().catalogue;
+    for (slug, why) in [("lab/a", "providers.lab.baseUrl wants text"), ("far/x", "`bedrock-converse-stream`")] {
+        let fault = catalogue.resolve(slug).unwrap_err();
+        assert!(fault.message.contains(why) && fault.hints[0].contains("models file"), "{fault:?}");
+    }
+}

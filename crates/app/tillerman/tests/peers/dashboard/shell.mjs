@@ -87,6 +87,34 @@ const checks = {
     await page.locator('.page-usage').waitFor();
     await context.close();
   },
+  async 'what cannot be read at the beginning is said, and asked for again by a button'() {
+    const context = await person();
+    const page = await context.newPage();
+    let isBusy = true;
+    await page.routeWebSocket(/\/ws$/, (socket) => {
+      const server = socket.connectToServer();
+      socket.onMessage((text) => {
+        const { id, method } = JSON.parse(text);
+        if (isBusy && method === 'lanes.list') socket.send(JSON.stringify({ id, error: { code: 5, message: 'the store is busy' } }));
+        else server.send(text);
+      });
+    });
+    await page.goto(`${base}/#/sessions`);
+    const note = page.getByRole('alert').filter({ hasText: 'the store is busy' });
+    const again = note.getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    for (const name of PAGES) {
+      await to(page, name);
+      await page.locator(`.page-${name} h1`).first().waitFor();
+      assert.equal(await page.locator('.loading').count(), 0, `${name} waits for nothing`);
+    }
+    assert.deepEqual(await axe(page), []);
+    isBusy = false;
+    await again.click();
+    await note.waitFor({ state: 'detached' });
+    await live(page);
+    await context.close();
+  },
   async 'a gateway that hangs is told soon'() {
     const context = await person();
     const page = await context.newPage();
