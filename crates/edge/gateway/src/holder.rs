@@ -34,10 +34,11 @@ fn holds(lock: &Path, pid: Pid) -> io::Result<bool> {
     let process = Path::new("/proc").join(pid.to_string());
     let descriptors = match read_dir(process.join("fd")) {
         Ok(descriptors) => descriptors,
-        // It is another user's, or gone: not ours in any case.
-        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
-            return Ok(false);
+        // A gateway lets nobody look into it but root: its keys are there.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(is_listed(&read_to_string("/proc/locks").unwrap_or_default(), pid, lock.ino()));
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
     let is_lock = |entry: &std::fs::DirEntry| {
@@ -49,6 +50,19 @@ fn holds(lock: &Path, pid: Pid) -> io::Result<bool> {
         info.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK") && line.contains("WRITE"))
     };
     Ok(descriptors.flatten().any(|entry| is_lock(&entry) && has_it(&entry)))
+}
+
+/// Whether the system's list of locks has one of this process on a file of this number. The file's device is not compared:
+/// the list and the file name it differently where one device has several file systems.
+fn is_listed(locks: &str, pid: Pid, inode: u64) -> bool {
+    let pid = pid.to_string();
+    locks.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        // Who waits for a lock has an arrow before its kind.
+        let [kind, _, access, holder, file, ..] = words[..] else { return false };
+        let number = file.rsplit(':').next().and_then(|it| it.parse().ok());
+        (kind, access, holder, number) == ("FLOCK", "WRITE", &*pid, Some(inode))
+    })
 }
 
 #[cfg(test)]
@@ -69,5 +83,25 @@ mod tests {
         drop(held);
         let _open = std::fs::File::open(&path).unwrap();
         assert!(LockHolder::find(&path, us).unwrap().is_none(), "who has it open only looks");
+    }
+
+    #[test]
+    fn the_list_of_the_system_knows_who_has_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let us = rustix::process::getpid();
+        let listed = |pid| {
+            let inode = std::fs::metadata(&path).unwrap().ino();
+            is_listed(&read_to_string("/proc/locks").unwrap(), pid, inode)
+        };
+        let held = Lock::try_take(&path).unwrap().unwrap();
+        assert!(listed(us) && !listed(Pid::INIT));
+        drop(held);
+        assert!(!listed(us));
+        let rows = "1: FLOCK  ADVISORY  WRITE 12 fe:00:34 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 13 fe:00:34 0 EOF\n\
+                    2: POSIX  ADVISORY  WRITE 14 fe:00:34 0 EOF\n3: FLOCK  ADVISORY  READ 15 fe:00:34 0 EOF\n4:";
+        let who: Vec<i32> = (11..17).filter(|pid| is_listed(rows, Pid::from_raw(*pid).unwrap(), 34)).collect();
+        assert_eq!(who, [12], "not who waits, nor who has another kind of lock");
+        assert!(!is_listed(rows, Pid::from_raw(12).unwrap(), 35));
     }
 }

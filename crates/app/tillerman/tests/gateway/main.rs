@@ -18,6 +18,7 @@ mod acp_shared;
 mod acp_wire;
 mod asks;
 mod attach;
+mod autobahn;
 mod clients;
 mod collector;
 mod cuts;

@@ -1,7 +1,9 @@
 //! What is asked of a gateway from a command line: the token that counts, wherever it stands, and an address that is answered.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::process::{Gateway, Place};
@@ -109,7 +111,7 @@ async fn a_reload_by_signal_says_what_it_cannot_take_over() {
     let port: u16 = gateway.address.rsplit_once(':').unwrap().1.parse().unwrap();
     assert_eq!(port_shown(&gateway).await, port, "the one that holds");
     std::fs::write(place.config_file(), "max_tokens = 77\n[server]\ntoken = \"canary\"\nport = 4\n").unwrap();
-    let signal = std::process::Command::new("kill").args(["-HUP", &gateway.pid().to_string()]).status();
+    let signal = Command::new("kill").args(["-HUP", &gateway.pid().to_string()]).status();
     assert!(signal.unwrap().success());
     let until = Instant::now() + Duration::from_secs(20);
     while !gateway.said().contains("takes a restart") {
@@ -166,4 +168,35 @@ fn who_asks_in_json_is_answered_in_json_and_a_port_that_is_taken_has_a_way_out()
     let port = taken.local_addr().unwrap().port().to_string();
     let (code, _, why) = asked(&place, &["--port", &port]);
     assert!(code == Some(2) && why.contains(&port) && why.contains("--port 0"), "{why}");
+}
+
+/// Also as a user for whom a process that hides its memory is a closed book; root may look into everything.
+#[test]
+fn a_gateway_is_ended_by_its_own_user() {
+    let place = Place { token: None, ..Place::new() };
+    let nobody = rustix::process::getuid().is_root().then_some(65_534);
+    // Where the build lies, another user may not be let in.
+    let program = place.home.path().join("the-product");
+    std::fs::copy(env!("CARGO_BIN_EXE_tillerman"), &program).unwrap();
+    for owned in [place.home.path(), &place.workspace()] {
+        std::os::unix::fs::chown(owned, nobody, nobody).unwrap();
+    }
+    let as_that_user = |words: &[&str]| {
+        let of_place = place.command();
+        let mut command = Command::new(&program);
+        command.env_clear().envs(of_place.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(place.workspace()).arg("gateway").args(words).stdin(Stdio::null());
+        if let Some(nobody) = nobody {
+            command.uid(nobody).gid(nobody);
+        }
+        command
+    };
+    let mut gateway = as_that_user(&["--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(gateway.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let stopped = as_that_user(&["stop"]).output().unwrap();
+    let ended = gateway.try_wait().unwrap();
+    let _ = gateway.kill();
+    assert_eq!(stopped.status.code(), Some(0), "{line}{}", String::from_utf8_lossy(&stopped.stderr));
+    assert_eq!(ended.and_then(|it| it.code()), Some(0), "it is waited for");
 }

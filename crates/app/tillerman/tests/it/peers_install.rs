@@ -207,19 +207,22 @@ pub(crate) fn python(name: &str, packages: &[String]) -> Result<PathBuf, String>
 pub(crate) fn newer_python(least: (u32, u32), name: &str, packages: &[String]) -> Result<PathBuf, String> {
     let mut candidates = vec![PathBuf::from("python3")];
     candidates.extend((least.1..=least.1 + 4).rev().map(|minor| PathBuf::from(format!("python3.{minor}"))));
-    // pyenv keeps many, and has only the chosen one on the PATH.
-    let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
-    if let Some(root) = root.or_else(|| Some(std::env::home_dir()?.join(".pyenv"))) {
-        let kept = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
-        let mut kept: Vec<PathBuf> = kept.map(|version| version.path().join("bin/python3")).collect();
-        kept.sort();
-        candidates.extend(kept);
-    }
+    candidates.extend(kept_by_pyenv("bin/python3"));
     let new = |it: &PathBuf| version(it, "Python ").is_ok_and(|version| version >= least);
     let found = candidates.into_iter().find(new);
     let found =
         found.ok_or_else(|| format!("no python {}.{} or newer for {}", least.0, least.1, packages.join(" ")))?;
     python_of(&found, name, &["--ignore-requires-python"], packages)
+}
+
+/// pyenv keeps many, and has only the chosen one on the PATH.
+pub(crate) fn kept_by_pyenv(program: &str) -> Vec<PathBuf> {
+    let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let root = root.or_else(|| Some(std::env::home_dir()?.join(".pyenv")));
+    let kept = root.and_then(|root| std::fs::read_dir(root.join("versions")).ok()).into_iter().flatten().flatten();
+    let mut kept: Vec<PathBuf> = kept.map(|version| version.path().join(program)).collect();
+    kept.sort();
+    kept
 }
 
 fn python_of(interpreter: &Path, name: &str, options: &[&str], packages: &[String]) -> Result<PathBuf, String> {
@@ -228,12 +231,17 @@ fn python_of(interpreter: &Path, name: &str, options: &[&str], packages: &[Strin
         if !made.well {
             return Err(format!("python3 makes no environment: {} {}", made.said.join(" "), made.complaint));
         }
-        let mut pip = Command::new(cache.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]);
-        pip.args(["--retries", "1"]).args(options).args(packages);
-        installed(&run(&mut pip, INSTALL_PATIENCE)?, "pip", packages)
+        filled(cache, options, packages)
     })?;
     Ok(cache.join("bin/python"))
+}
+
+/// Installs packages into an environment.
+pub(crate) fn filled(environment: &Path, options: &[&str], packages: &[String]) -> Result<(), String> {
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]);
+    pip.args(["--retries", "1"]).args(options).args(packages);
+    installed(&run(&mut pip, INSTALL_PATIENCE)?, "pip", packages)
 }
 
 fn installed(ending: &Ending, by: &str, packages: &[String]) -> Result<(), String> {
