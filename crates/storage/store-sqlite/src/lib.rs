@@ -17,7 +17,7 @@ mod contents;
 mod database;
 mod faults;
 mod fold;
-mod inbox;
+mod job_queue;
 mod leases;
 mod lock_file;
 mod log;

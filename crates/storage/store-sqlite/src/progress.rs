@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::inbox::JobSender;
+use super::job_queue::JobSender;
 use super::writer::WriterJob;
 
 #[derive(Default)]

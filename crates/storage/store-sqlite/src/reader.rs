@@ -16,7 +16,7 @@ use vocab::{
     Shelved, Skim, Skimmed, Summary, UsageQuery, UsageSum,
 };
 
-use super::inbox::{Inbox, NoJob};
+use super::job_queue::{JobQueue, NoJob};
 use super::log::{self, LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
 use super::sync::{FileIdentity, identity};
@@ -153,7 +153,7 @@ struct OpenRead {
 
 pub(super) struct Reader {
     home: PathBuf,
-    inbox: Inbox<ReaderJob>,
+    inbox: JobQueue<ReaderJob>,
     /// In turn. As many as there are callers who wait.
     open: VecDeque<OpenRead>,
     connection: Option<Connection>,
@@ -164,7 +164,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(home: PathBuf, inbox: Inbox<ReaderJob>, unwiped: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: JobQueue<ReaderJob>, unwiped: Arc<AtomicBool>) -> Self {
         Self { home, inbox, open: VecDeque::new(), connection: None, opened: None, unwiped }
     }
 

@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 
 use vocab::{Durability, Fault};
 
-use super::inbox::JobSender;
+use super::job_queue::JobSender;
 use super::writer::WriterJob;
 use super::{ReplySender, faults};
 

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use vocab::{Fault, FaultKind};
 
-use super::inbox::{JobSender, inbox};
+use super::job_queue::{JobSender, job_queue};
 use super::owners::LeaseTerms;
 use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
@@ -87,7 +87,7 @@ impl Threads {
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
         let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
         let patience = self.patience.clone();
-        let (jobs, inbox) = inbox();
+        let (jobs, inbox) = job_queue();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
@@ -110,7 +110,7 @@ impl Threads {
             }
         }
         let (home, unwiped) = (self.home.clone(), self.unwiped.clone());
-        let (jobs, inbox) = inbox();
+        let (jobs, inbox) = job_queue();
         let queue = start("store-read", jobs, move || Reader::new(home, inbox, unwiped).run())?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *lane = Some(queue);

@@ -16,7 +16,7 @@ use vocab::{Acquired, Deed, Durability, Fault, Lease, Principal, Query, SessionI
 
 use super::append::{Append, AppendStatements};
 use super::fold::Folds;
-use super::inbox::{Inbox, NoJob};
+use super::job_queue::{JobQueue, NoJob};
 use super::leases::{HeldLease, owner};
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
@@ -97,7 +97,7 @@ pub(super) struct Writer {
     pub(super) held: HashMap<SessionId, Box<HeldLease>>,
     /// Given back, with their epoch, and not written down as such.
     pub(super) unreleased: Vec<(SessionId, u64)>,
-    inbox: Inbox<WriterJob>,
+    inbox: JobQueue<WriterJob>,
     is_ending: bool,
     pub(super) syncs: Syncs,
     /// Of all its connections.
@@ -156,7 +156,7 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Inbox<WriterJob>, ties: WriterTies) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: JobQueue<WriterJob>, ties: WriterTies) -> Self {
         let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
         Self {
             locks: lock_file::directory(&home.join(database::FILE_NAME)),

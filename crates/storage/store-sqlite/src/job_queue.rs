@@ -7,19 +7,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Both ends of a new one.
-pub(super) fn inbox<J>() -> (JobSender<J>, Inbox<J>) {
-    let state = State { jobs: VecDeque::new(), senders: 1, is_read: true, is_awaited: false };
-    let shared = Arc::new(Shared { state: Mutex::new(state), news: Condvar::new() });
-    (JobSender(shared.clone()), Inbox(shared))
+pub(super) fn job_queue<J>() -> (JobSender<J>, JobQueue<J>) {
+    let state = QueuedJobs { jobs: VecDeque::new(), senders: 1, is_read: true, is_awaited: false };
+    let shared = Arc::new(QueueLink { state: Mutex::new(state), news: Condvar::new() });
+    (JobSender(shared.clone()), JobQueue(shared))
 }
 
-struct Shared<J> {
-    state: Mutex<State<J>>,
+struct QueueLink<J> {
+    state: Mutex<QueuedJobs<J>>,
     /// A job for somebody who sleeps, or the last sender is gone.
     news: Condvar,
 }
 
-struct State<J> {
+struct QueuedJobs<J> {
     jobs: VecDeque<J>,
     senders: usize,
     /// Somebody is there to take them.
@@ -28,12 +28,12 @@ struct State<J> {
     is_awaited: bool,
 }
 
-impl<J> Shared<J> {
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+impl<J> QueueLink<J> {
+    fn lock(&self) -> MutexGuard<'_, QueuedJobs<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State<J>>) {
+    fn wake(&self, mut state: MutexGuard<'_, QueuedJobs<J>>) {
         let is_awaited = std::mem::take(&mut state.is_awaited);
         drop(state);
         if is_awaited {
@@ -42,7 +42,7 @@ impl<J> Shared<J> {
     }
 }
 
-pub(super) struct JobSender<J>(Arc<Shared<J>>);
+pub(super) struct JobSender<J>(Arc<QueueLink<J>>);
 
 impl<J> JobSender<J> {
     /// Gives the job back where nobody is left to take it.
@@ -74,7 +74,7 @@ impl<J> Drop for JobSender<J> {
     }
 }
 
-pub(super) struct Inbox<J>(Arc<Shared<J>>);
+pub(super) struct JobQueue<J>(Arc<QueueLink<J>>);
 
 /// Why there is no job.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) enum NoJob {
     Ever,
 }
 
-impl<J> Inbox<J> {
+impl<J> JobQueue<J> {
     /// One that is there.
     pub(super) fn take(&self) -> Option<J> {
         self.0.lock().jobs.pop_front()
@@ -124,7 +124,7 @@ impl<J> Inbox<J> {
     }
 }
 
-impl<J> Drop for Inbox<J> {
+impl<J> Drop for JobQueue<J> {
     /// What nobody has taken goes with it, and so do those who wait for its answer.
     fn drop(&mut self) {
         let mut state = self.0.lock();
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn jobs_come_in_their_order_also_to_somebody_who_sleeps() {
-        let (jobs, inbox) = inbox();
+        let (jobs, inbox) = job_queue();
         let sender = jobs.clone();
         let sending = std::thread::spawn(move || {
             for job in 0..10_000 {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_hears_that_nothing_will_come() {
-        let (jobs, inbox) = inbox::<()>();
+        let (jobs, inbox) = job_queue::<()>();
         assert_eq!(inbox.wait_for(Duration::from_millis(1)), Err(NoJob::Yet));
         let waiting = std::thread::spawn(move || inbox.wait_for(Duration::from_secs(600)));
         while !jobs.0.lock().is_awaited {
@@ -177,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_nobody_takes_comes_back_or_goes_with_the_inbox() {
-        let (jobs, inbox) = inbox();
+    fn a_job_that_nobody_takes_comes_back_or_goes_with_the_queue() {
+        let (jobs, inbox) = job_queue();
         let there = Arc::new(());
         jobs.send(there.clone()).unwrap();
         drop(inbox);
