@@ -96,14 +96,13 @@ async fn write_once(
     let path = active_path(&window.page.entries);
     let lived: Vec<&Arc<Entry>> = window.carried.iter().chain(path).collect();
     let first = begins.iter().find(|entry| matches!(entry.body, Body::User { .. }));
-    // It is there to be taken elsewhere: a key that somebody wrote into a message does not go with it.
-    let text = text::of(&summary, first.map(|entry| &**entry), &lived);
+    let text = text::of(&summary, first.map(|entry| &**entry), &lived, &services.parts.keyring);
     let kept = KeptCheckpoint {
         namespace: namespace(&rules, session),
         run: turn.as_str().into(),
         seq: summary.last_seq,
         at_ms: now_ms,
-        text: services.parts.keyring.scrub_shared(text.into()),
+        text: text.into(),
     };
     let payload = serde_json::to_vec(&kept).map_err(|_| incident("internal", "a checkpoint is no JSON"))?;
     shelf.put(place(session), payload.into(), None).await.map_err(refused)?;

@@ -65,6 +65,23 @@ fn no_key_that_we_know_goes_with_it() {
     });
 }
 
+/// Wherever a title, or the beginning of a first message, is cut.
+#[test]
+fn nor_does_a_part_of_one() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        for before in (0..220).step_by(5) {
+            let session = format!("ws:{before}");
+            play.run(at, &session, &format!("hello {}{KEY} and so on", "x".repeat(before))).await;
+            full(&mut play, at, &session).await;
+            let kept = play.result(at, "memory.get", json!({"sessionId": session})).await;
+            let text = kept["entry"]["text"].as_str().unwrap();
+            assert!(!text.contains(&KEY[..6]), "{before}: {text}");
+        }
+    });
+}
+
 #[test]
 fn it_goes_with_its_session() {
     paused(async {

@@ -1,9 +1,10 @@
 //! The words of a checkpoint. Pure: the same log gives the same text.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use vocab::{Block, Body, CallEntry, Entry, Part, SettingEntry, Summary, TodoPhase, TodoStatus, UserFrom};
+use vocab::{Block, Body, CallEntry, Entry, Keyring, Part, SettingEntry, Summary, TodoPhase, TodoStatus, UserFrom};
 
 /// Characters of a message of the user's; the rest is in the log.
 const MESSAGE_CHARS_MAX: usize = 1_500;
@@ -16,8 +17,15 @@ const FILES_MAX: usize = 60;
 /// Characters of a task, of the name of a file, or of a title.
 const LINE_CHARS_MAX: usize = 100;
 
-/// Of a session with these totals. `first`: its first message. `lived`: what is known of the conversation, oldest first.
-pub(super) fn of(summary: &Summary, first: Option<&Entry>, lived: &[&Arc<Entry>]) -> String {
+/// So much of the beginning of a key, at the end of a text that somebody has cut, is taken for one.
+const KEY_CHARS_MIN: usize = 6;
+
+/// Of a session with these totals. `first`: its first message. `lived`: what is known of the conversation, oldest first. It is
+/// there to be taken elsewhere: a key that somebody wrote into a message does not go with it, nor a part of one, so they are
+/// looked for before anything is cut.
+pub(super) fn of(summary: &Summary, first: Option<&Entry>, lived: &[&Arc<Entry>], keys: &Keyring) -> String {
+    let line = |text: &str| line(text, keys);
+    let cut = |text: &str, most: usize| cut(&scrubbed(text, keys), most);
     let title = summary.title.as_deref().or(summary.preview.as_deref()).unwrap_or(summary.id.as_str());
     let mut text = format!("# {}\n\nSession {}, entry {}.\n", line(title), summary.id, summary.last_seq);
     let first = first.and_then(said);
@@ -32,8 +40,8 @@ pub(super) fn of(summary: &Summary, first: Option<&Entry>, lived: &[&Arc<Entry>]
         Body::Setting(SettingEntry::Todos { phases }) => Some(phases.as_slice()),
         _ => None,
     });
-    list("Open tasks", open_tasks(todos.unwrap_or_default()), TASKS_MAX, &mut text);
-    list("Files changed", files(lived), FILES_MAX, &mut text);
+    list("Open tasks", open_tasks(todos.unwrap_or_default(), line), TASKS_MAX, &mut text);
+    list("Files changed", files(lived).into_iter().map(line).collect(), FILES_MAX, &mut text);
     if let Some(answer) = lived.iter().rev().find_map(|entry| answered(entry)) {
         section("Last answer", &cut(&answer, ANSWER_CHARS_MAX), &mut text);
     }
@@ -80,25 +88,30 @@ fn answered(entry: &Entry) -> Option<String> {
     Some(texts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.trim().is_empty())
 }
 
-fn open_tasks(phases: &[TodoPhase]) -> Vec<String> {
+fn open_tasks(phases: &[TodoPhase], line: impl Fn(&str) -> String) -> Vec<String> {
     let open = |status| matches!(status, TodoStatus::Pending | TodoStatus::InProgress);
     let mark = |status| if status == TodoStatus::InProgress { " (in progress)" } else { "" };
     let tasks = phases.iter().flat_map(|phase| &phase.tasks).filter(|task| open(task.status));
     tasks.map(|task| format!("{}{}", line(&task.content), mark(task.status))).collect()
 }
 
-fn files(lived: &[&Arc<Entry>]) -> Vec<String> {
+fn files<'a>(lived: &[&'a Arc<Entry>]) -> BTreeSet<&'a str> {
     let edits = lived.iter().filter_map(|entry| match &entry.body {
         Body::Call(CallEntry::Ended { result, .. }) => Some(&result.edits),
         _ => None,
     });
-    let paths: BTreeSet<&str> = edits.flatten().map(|edit| &*edit.path).collect();
-    paths.into_iter().map(line).collect()
+    edits.flatten().map(|edit| &*edit.path).collect()
 }
 
-fn line(text: &str) -> String {
-    let text: String = text.chars().take(LINE_CHARS_MAX + 1).collect();
+fn line(text: &str, keys: &Keyring) -> String {
+    let text: String = scrubbed(text, keys).chars().take(LINE_CHARS_MAX + 1).collect();
     cut(&vocab::visible::visible_line(&text), LINE_CHARS_MAX)
+}
+
+/// Without the keys in it. What we are given may have been cut already, as the beginning of a first message was.
+fn scrubbed<'a>(text: &'a str, keys: &Keyring) -> Cow<'a, str> {
+    let (whole, begun) = (keys.scrub(text), keys.scrub_growing(text));
+    if whole.len() - begun.len() >= KEY_CHARS_MIN { Cow::Owned(begun.into_owned()) } else { whole }
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -169,7 +182,7 @@ mod tests {
         entries.iter().for_each(|entry| store::summary::fold(&mut summary, entry));
         summary.title = title.map(Into::into);
         let first = entries.iter().find(|entry| matches!(entry.body, Body::User { .. }));
-        of(&summary, first.map(|entry| &**entry), &entries.iter().collect::<Vec<_>>())
+        of(&summary, first.map(|entry| &**entry), &entries.iter().collect::<Vec<_>>(), &Keyring::default())
     }
 
     #[test]
