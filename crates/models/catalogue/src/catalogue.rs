@@ -32,7 +32,8 @@ impl Sources {
     /// THE order. The first source that has a name is asked for its model; those further down take names that nobody
     /// above them has.
     fn in_order(self) -> Vec<Box<dyn Source>> {
-        let Sources { described, configured, accounts, server, auto } = self;
+        let Sources { mut described, configured, accounts, server, auto } = self;
+        described.leave(configured.claimed());
         let any = configured.find("openai").map(AnyOfOpenAi::of);
         let mut sources: Vec<Box<dyn Source>> = vec![Box::new(BuiltInModels::default())];
         sources.extend(auto.clone().map(|auto| Box::new(AutoName(auto)) as Box<dyn Source>));
@@ -198,6 +199,8 @@ impl Catalogue {
 
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        // Once for all: a source that looked past a blank would have the names of those that do not.
+        let slug = slug.trim();
         if let Some(meant) = self.names.meant(slug, &self.context) {
             let mut models = meant.slugs.iter().map(|slug| self.model(pick::split_level(slug).0));
             let first = models.next().unwrap_or_else(|| Err(self.unknown(slug)));

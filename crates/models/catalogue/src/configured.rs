@@ -12,6 +12,7 @@ use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 use crate::account_keys::checked;
 use crate::keys::{KeysAndHeaders, LateKey};
 use crate::left_out::{self, LeftOut};
+use crate::names;
 use crate::settings::ModelSettings;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
@@ -86,15 +87,30 @@ impl ConfiguredModels {
         self.find(name).map(|source| source.resolve(id))
     }
 
-    /// The provider of this name, where it is configured and cannot be asked.
+    /// The provider of this name, where it is configured and cannot be asked. Of two that differ in case alone the one is
+    /// meant that is spelt like this.
     pub(crate) fn left_out(&self, name: &str) -> Option<&LeftOut> {
-        let left = || self.left_out.iter().find(|left| left.name.eq_ignore_ascii_case(name));
-        if self.find(name).is_some() { None } else { left() }
+        let spelt = self.left_out.iter().find(|left| *left.name == *name);
+        let left = spelt.or_else(|| self.left_out.iter().find(|left| left.name.eq_ignore_ascii_case(name)))?;
+        match self.all.iter().find(|source| source.name().eq_ignore_ascii_case(name)) {
+            Some(source) => spelt.filter(|_| **source.name() != *name),
+            None => Some(left),
+        }
     }
 
     /// The same by the name of a model.
     pub(crate) fn left_out_of(&self, slug: &str) -> Option<&LeftOut> {
-        self.left_out(slug.split_once('/')?.0)
+        let of = |left: &&LeftOut| names::is_of(slug, &left.name);
+        // A name may have a slash in it.
+        slug.split_once('/').and_then(|(name, _)| self.left_out(name)).or_else(|| {
+            let left = self.left_out.iter().find(of)?;
+            self.find(&left.name).is_none().then_some(left)
+        })
+    }
+
+    /// The names of all that are configured, whether they can be asked or not.
+    pub(crate) fn claimed(&self) -> Vec<Arc<str>> {
+        self.names().chain(self.left_out.iter().map(|left| &left.name)).cloned().collect()
     }
 
     pub(crate) fn known(&self) -> Vec<ModelInfo> {
@@ -118,7 +134,7 @@ impl Source for ConfiguredModels {
         let by_id = || self.owner(slug).filter(|_| !self.beside_server).map(|source| source.resolve(slug));
         // Those behind us take any name, so who cannot be asked is said here.
         let left_out = || self.left_out_of(slug).map(|left| Err(left.fault(slug)));
-        self.named(slug).or_else(left_out).or_else(by_id)
+        left_out().or_else(|| self.named(slug)).or_else(by_id)
     }
 
     fn chat(&self, model: &ModelInfo) -> Option<Result<Box<dyn Chat>, Fault>> {

@@ -9,10 +9,10 @@ use providers::{Api, Client, Compat, Config, Secret};
 use vocab::{Chat, Fault, FaultKind, Keyring, ModelInfo};
 
 use crate::keys::{KeysAndHeaders, LateKey};
-use crate::pick;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
 use crate::vendors::{completed, proof};
+use crate::{names, pick};
 
 #[derive(Default)]
 pub(crate) struct DescribedModels {
@@ -22,6 +22,8 @@ pub(crate) struct DescribedModels {
     routes: Vec<ModelRoute>,
     /// The server beside them, whose own names come before the short forms of these.
     pub(crate) server: Option<Client>,
+    /// Providers that are configured, whose names come before them as well.
+    others: Vec<Arc<str>>,
 }
 
 /// How a model is reached.
@@ -87,6 +89,11 @@ impl DescribedModels {
         described
     }
 
+    /// Providers of these names are configured.
+    pub(crate) fn leave(&mut self, others: Vec<Arc<str>>) {
+        self.others = others;
+    }
+
     fn has_provider(&self, name: &str) -> bool {
         self.keys.iter().any(|(provider, _)| **provider == *name)
     }
@@ -103,6 +110,10 @@ impl Source for DescribedModels {
         }
         let mut short = self.infos.iter().filter(|model| &*model.id == slug).peekable();
         short.peek()?;
+        // Whose name stands before it is meant, whatever a described server calls its models.
+        if self.others.iter().any(|other| names::is_of(slug, other)) {
+            return None;
+        }
         // The server's own list wins over the short form of a described model.
         if self.server.as_ref().is_some_and(|server| server.known().iter().any(|model| &*model.slug == slug)) {
             return None;

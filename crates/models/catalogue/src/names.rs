@@ -12,6 +12,12 @@ use super::pick::split_level;
 /// What stands for whatever answers on this machine.
 pub(crate) const AUTO: &str = "auto";
 
+/// Whether a model's name begins with that of this provider.
+pub(crate) fn is_of(slug: &str, provider: &str) -> bool {
+    slug.split_at_checked(provider.len())
+        .is_some_and(|(name, rest)| name.eq_ignore_ascii_case(provider) && rest.starts_with('/'))
+}
+
 /// What the configuration says.
 #[derive(Clone, Debug, Default)]
 pub struct ModelNames {

@@ -146,7 +146,7 @@ pub struct Gathered {
 pub fn gather(env: Env<'_>, entries: &[ProviderEntry], elsewhere: bool) -> Gathered {
     let mut gathered = Gathered::default();
     for vendor in &KEYED_VENDORS {
-        let entry = entries.iter().find(|entry| entry.name == vendor.name);
+        let entry = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(vendor.name));
         let own = vendor.keys.iter().filter_map(|(name, header)| Some((*name, secret(env, name)?, *header)));
         let own: Vec<(&str, Secret, Option<KeyHeader>)> = own.collect();
         gathered.secrets.extend(own.iter().map(|(_, secret, _)| secret.clone()));

@@ -354,9 +354,11 @@ impl Writer {
         if let Err(Failure::Sql(error)) = self.notice_losses_with(statements.connection, &mut statements.count_taken) {
             return Err(error);
         }
+        let is_use = |append: &&Append| append.entries.iter().any(|entry| summary::is_use(&entry.body));
+        let in_company = batch.iter().filter(is_use).nth(1).is_some();
         let mut answers = Vec::with_capacity(batch.len());
         while let Some(append) = batch.get(answers.len()) {
-            match self.append_one(statements, append, batch.len() > 1) {
+            match self.append_one(statements, append, in_company) {
                 Ok(()) => answers.push(Ok(())),
                 // Whoever asked for one of them asked for that one alone: a session whose write has failed offers its entries
                 // anew while what it had asked for behind them rests.

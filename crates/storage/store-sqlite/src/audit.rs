@@ -185,7 +185,8 @@ impl<'c> LogStatements<'c> {
         let (mut next, mut expected) = (1, 1);
         let mut changed = None;
         while let Some(row) = rows.next()? {
-            for record in RowRecords::of(row)? {
+            // One that has more than we write is not ours: whoever reads looks back no further either.
+            for record in RowRecords::of(row)?.take(ROW_RECORDS_MAX) {
                 // The row begins before them, or another one had its records already.
                 if record.seq < next {
                     continue;

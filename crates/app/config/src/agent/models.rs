@@ -100,8 +100,9 @@ impl DescribedModels {
 
     fn take(&mut self, file: &str, mut provider: CustomProvider, unspoken: Vec<Unspoken>) {
         if provider.models.is_empty() && unspoken.is_empty() {
-            let name = &provider.name;
-            self.notes.push(format!("{file}: providers.{name} lists no models, so it adds none"));
+            let wrong = format!("{file}: providers.{} lists no models", provider.name);
+            self.notes.push(format!("{wrong}, so it adds none"));
+            self.left_out.push((provider.name.clone(), wrong));
         }
         self.unspoken.extend(unspoken);
         let room = MODELS_MAX.saturating_sub(self.providers.iter().map(|known| known.models.len()).sum());

@@ -351,3 +351,37 @@ async fn a_described_provider_that_is_left_out_keeps_its_name() {
         assert!(fault.message.contains(why) && fault.hints[0].contains("models file"), "{fault:?}");
     }
 }
+
+/// Whoever names it, however they spell it, and whoever else has a model of that name.
+#[tokio::test]
+async fn the_name_of_a_configured_provider_is_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let file = r#"{"providers":{"hub":{"baseUrl":"http://127.0.0.1:1","api":"openai-completions","apiKey":"k",
+        "models":[{"id":"lab/small"},{"id":"fine/small"},{"id":"else/small"}]},"none":{"models":[]},
+        "a/b":{"baseUrl":7,"models":[{"id":"x"}]}}}"#;
+    std::fs::write(place.path().join("models.json"), file).unwrap();
+    let described = agent::models(place.path(), &|_| None);
+    let fine = format!("[providers.fine]\nbase_url = '{DEAD}/v1'\n[providers.Groq]\nbase_url = '{DEAD}/groq'\n");
+    let gathered = gathered(&[("GROQ_API_KEY", "k")], &format!("{fine}[providers.lab]\nkey_env = 'LAB'\n"));
+    let setup = ModelSettings {
+        described,
+        providers: gathered.providers,
+        left_out: gathered.left_out,
+        ..with(&[], "", Some("tour"))
+    };
+    let catalogue = choose_from(setup, &server("http://127.0.0.1:1/v1")).await.unwrap().catalogue;
+    for slug in ["lab/small", " lab/small", "\tLAB/small ", "none/x", "a/b/x"] {
+        let fault = catalogue.resolve(slug).unwrap_err();
+        assert!(fault.message.contains("which is left out"), "{slug:?}: {fault:?}");
+    }
+    for (slug, provider, url) in [
+        (" fine/small", "fine", format!("{DEAD}/v1")),
+        ("fine/small", "fine", format!("{DEAD}/v1")),
+        ("groq/small", "groq", format!("{DEAD}/groq")),
+        ("Groq/small", "groq", format!("{DEAD}/groq")),
+        ("else/small", "hub", DEAD.to_owned()),
+    ] {
+        let model = catalogue.resolve(slug).unwrap();
+        assert_eq!((&*model.provider, &*model.base_url), (provider, &*url), "{slug:?}");
+    }
+}
