@@ -13,6 +13,7 @@ pub fn access(server: &ServerConfig) -> Access {
         hostnames: server.hostnames.clone(),
         allowed_origins: server.allowed_origins.clone(),
         auth_http: server.auth_http,
+        body_bytes_max: usize::try_from(server.max_body_bytes).unwrap_or(usize::MAX),
         dashboard: DashboardRules { enabled: server.dashboard.enabled, public_shell: server.dashboard.public_shell },
         tailscale: TailscaleOptions {
             identity: server.tailscale.identity,

@@ -10,14 +10,15 @@ const TAKEN_UP_AT_ONCE: usize = 8;
 /// Unfinished sessions that are looked for after a start; more than that were never at work at once.
 const UNFINISHED_MAX: usize = 10_000;
 
-/// What the last process left unfinished goes on, the newest first.
+/// What the last process left unfinished goes on. Where not all of it can run at once, who waits longest is next, as before.
 pub async fn take_up(engine: Engine, store: Arc<dyn Store>) {
     let query = Query { unfinished: true, children: false, limit: Some(UNFINISHED_MAX), ..Query::default() };
     let found = match store.list(query).await {
         Ok(found) => found,
         Err(fault) => return host::note(&format!("what was unfinished cannot be found: {}", fault.message)),
     };
-    let mut left = found.into_iter();
+    // The list has the newest first.
+    let mut left = found.into_iter().rev();
     let mut under_way = tokio::task::JoinSet::new();
     loop {
         while under_way.len() < TAKEN_UP_AT_ONCE {

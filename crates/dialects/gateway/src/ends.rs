@@ -1,6 +1,6 @@
 //! How requests end with their run, with their session, or with the process.
 
-use vocab::{Fault, FaultKind, LaneNote, Reply, RunRef, SessionId, SessionVerb, TurnId};
+use vocab::{Fault, FaultKind, LaneNote, Reply, RunRef, SessionId, SessionVerb, TurnId, WaitingOnRestart};
 use wire::{Close, CloseCode, Parting};
 
 use crate::events::{self, DoneData, RunStateWord, run_state};
@@ -261,8 +261,11 @@ impl Gateway {
                 self.fail(it.id, &refusal, out);
             }
         }
+        // The same where the next start goes on with what waits.
+        let waits_on = fault.is_suspended() && self.keeps_waiting(&session);
+        let waiting = if waits_on { refusal.clone().with("resumes", true) } else { refusal.clone() };
         for it in &view.waiting {
-            self.fail(it.id, &refusal, out);
+            self.fail(it.id, &waiting, out);
         }
         for listener in &view.listeners {
             let told = listener.cursor.whole_seq();
@@ -279,6 +282,12 @@ impl Gateway {
         if session == self.attached && fault.kind == FaultKind::UnknownSession {
             self.attached = self.fresh_session();
         }
+    }
+
+    /// Whether a message of this session that waits outlives the process.
+    fn keeps_waiting(&self, session: &SessionId) -> bool {
+        let usual = (self.options.usual)(session);
+        usual.is_some_and(|usual| usual.conduct.waiting_on_restart == WaitingOnRestart::GoesOn)
     }
 
     /// How the connection ends.

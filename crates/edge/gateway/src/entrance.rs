@@ -149,7 +149,4 @@ pub trait WebRoute: Send + Sync {
     fn scopes(&self) -> Scopes {
         Scopes::CHAT
     }
-    fn body_bytes_max(&self) -> usize {
-        crate::limits::BODY_BYTES_MAX
-    }
 }

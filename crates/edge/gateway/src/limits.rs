@@ -44,7 +44,7 @@ pub const NO_PROGRESS: Duration = Duration::from_secs(120);
 /// Of a request's head; more is 431.
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub const HEADERS_MAX: usize = 100;
-/// Of a request's body unless a route says otherwise; more is 413.
+/// Of a request's body unless the configuration says otherwise; more is 413.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// What is read and thrown away of a body that is too long, so that who sends it comes to read the answer; then the
 /// connection is closed.

@@ -9,6 +9,7 @@ use vocab::{Later, Secret};
 
 use crate::entrance::WebRoute;
 use crate::ids;
+use crate::limits::BODY_BYTES_MAX;
 
 pub struct ServerOptions {
     /// Directory of the gateway's own files: lock, socket, token, certificate.
@@ -77,6 +78,8 @@ pub struct Access {
     pub allowed_origins: Vec<String>,
     /// Whether pages and probes need a credential (`server.auth_http`). Endpoints always do.
     pub auth_http: bool,
+    /// Of a request's body; more is 413.
+    pub body_bytes_max: usize,
     pub dashboard: DashboardRules,
     pub tailscale: TailscaleOptions,
 }
@@ -88,6 +91,7 @@ impl Default for Access {
             hostnames: Vec::new(),
             allowed_origins: Vec::new(),
             auth_http: true,
+            body_bytes_max: BODY_BYTES_MAX,
             dashboard: DashboardRules { enabled: true, public_shell: true },
             tailscale: TailscaleOptions::default(),
         }

@@ -212,7 +212,7 @@ async fn web(visit: &Visit, route: Arc<dyn WebRoute>, request: Request<Incoming>
         return missing_scope();
     }
     let (head, body) = request.into_parts();
-    let body = match read_body(body, route.body_bytes_max()).await {
+    let body = match read_body(body, visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };

@@ -86,16 +86,22 @@ fn run(turn: &str, texts: &[&str], stop: Option<Stop>) -> Vec<Arc<Entry>> {
 
 impl Talk {
     pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+    pub(crate) fn with(choose: impl FnOnce(&mut GatewayOptions)) -> Self {
         let clock: Arc<TickingClock> = Arc::default();
-        let options = Arc::new(GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::default())));
+        let mut options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::default()));
+        choose(&mut options);
         let auth = AuthState::Known { scopes: Scopes::ALL };
-        Self { gateway: Gateway::new(options, "c1".into(), auth, None), out: Out::new() }
+        Self { gateway: Gateway::new(Arc::new(options), "c1".into(), auth, None), out: Out::new() }
     }
     /// On the session `s`, where this turn runs.
     pub(crate) fn on(turn: Option<&str>) -> Self {
-        let mut talk = Self::new();
-        talk.visit("s", turn);
-        talk
+        Self::new().on_session(turn)
+    }
+    pub(crate) fn on_session(mut self, turn: Option<&str>) -> Self {
+        self.visit("s", turn);
+        self
     }
     /// Has a tool run in a session that the connection is not on.
     pub(crate) fn visit(&mut self, session: &str, turn: Option<&str>) {

@@ -12,7 +12,7 @@ use super::{Visit, WRONG};
 use crate::cookies::set_cookie;
 use crate::credentials;
 use crate::http::{ReplyBody, read_body, reply};
-use crate::limits::{BODY_BYTES_MAX, COOKIE_DAYS};
+use crate::limits::COOKIE_DAYS;
 use crate::login::LoginRefused;
 
 #[derive(Deserialize)]
@@ -21,7 +21,7 @@ struct LoginBody {
 }
 
 pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
-    let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
+    let body = match read_body(request.into_body(), visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };
@@ -53,7 +53,7 @@ struct LogoutBody {
 
 pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
     let cookies = credentials::cookies(request.headers());
-    let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
+    let body = match read_body(request.into_body(), visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };

@@ -154,6 +154,14 @@ async fn who_sends_too_much_reads_why() {
 }
 
 #[tokio::test]
+async fn what_is_too_long_is_for_the_configuration_to_say() {
+    let playing = start(Access { body_bytes_max: 2048, ..token_access() }).await;
+    let body = |bytes: usize| format!("{{\"token\":\"{}\"}}", "x".repeat(bytes));
+    assert_eq!(call(&playing, "POST", "/api/login", "", &body(2000)).await.0, 401);
+    assert_eq!(call(&playing, "POST", "/api/login", "", &body(2048)).await.0, 413);
+}
+
+#[tokio::test]
 async fn what_is_too_long_is_not_read_for_ever() {
     let playing = start(token_access()).await;
     let head = "POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n";
