@@ -1,5 +1,6 @@
 //! The statements path: many appends, one transaction.
 
+use std::collections::HashSet;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
 
 use super::audit::AuditStatements;
-use super::leases::{HeldLease, KnownLog, now_ms};
+use super::leases::{CROWD_MIN, HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::row_writer::RowWriter;
@@ -355,10 +356,11 @@ impl Writer {
             return Err(error);
         }
         let is_use = |append: &&Append| append.entries.iter().any(|entry| summary::is_use(&entry.body));
-        let in_company = batch.iter().filter(is_use).nth(1).is_some();
+        let used: HashSet<&SessionId> = batch.iter().filter(is_use).map(|append| &append.lease.session).collect();
+        let in_crowd = used.len() >= CROWD_MIN;
         let mut answers = Vec::with_capacity(batch.len());
         while let Some(append) = batch.get(answers.len()) {
-            match self.append_one(statements, append, in_company) {
+            match self.append_one(statements, append, in_crowd) {
                 Ok(()) => answers.push(Ok(())),
                 // Whoever asked for one of them asked for that one alone: a session whose write has failed offers its entries
                 // anew while what it had asked for behind them rests.
@@ -374,7 +376,7 @@ impl Writer {
     }
 
     /// Everything that can be refused is refused before the first write.
-    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append, in_company: bool) -> Attempt<()> {
+    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append, in_crowd: bool) -> Attempt<()> {
         let Append { lease, entries, .. } = append;
         if entries.is_empty() {
             return Ok(());
@@ -403,7 +405,7 @@ impl Writer {
         let is_other = !held.latest().is_some_and(|log| rows::is_described_as(&totals, &log.summary));
         let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
         let is_said = held.latest().is_none_or(|log| log.summary.last_message_ms != totals.last_message_ms);
-        let is_used = entries.iter().any(|entry| summary::is_use(&entry.body)) && held.is_to_be_first(in_company);
+        let is_used = entries.iter().any(|entry| summary::is_use(&entry.body)) && held.is_to_be_first(in_crowd);
         // Who used its session last of all, as far as we know, is most often right: the row is looked at all the same.
         let is_newest = known.is_some_and(|(key, _)| self.used_last == Some(key));
         let touched = match is_used && !is_newest {

@@ -43,7 +43,10 @@ pub(super) struct HeldLease {
     used_at: Option<Instant>,
 }
 
-/// Sessions that are at work at the same time change places this often at most.
+/// So many sessions that are used in one transaction, and so within some milliseconds, are a crowd: which of them was the last
+/// is for nobody to say.
+pub(super) const CROWD_MIN: usize = 8;
+/// In a crowd one changes its place in the order of use this often at most.
 const USE_GRAIN: Duration = Duration::from_secs(1);
 
 /// A session's row number and totals, as this lease's holder knows them.
@@ -69,11 +72,10 @@ impl HeldLease {
         }
     }
 
-    /// Whether its session, which is used now, is to be the first in the order of use. Where others are used in the same
-    /// moment nobody can say which was the last, and to move all of them costs as much as what they have said: one that was
-    /// moved a moment ago stays where it is.
-    pub(super) fn is_to_be_first(&mut self, in_company: bool) -> bool {
-        let is_moved = in_company && self.used_at.is_some_and(|at| at.elapsed() < USE_GRAIN);
+    /// Whether its session, which is used now, is to be the first in the order of use. To move all of a crowd with every turn
+    /// costs as much as what they have said: one that was moved a moment ago stays where it is.
+    pub(super) fn is_to_be_first(&mut self, in_crowd: bool) -> bool {
+        let is_moved = in_crowd && self.used_at.is_some_and(|at| at.elapsed() < USE_GRAIN);
         if !is_moved {
             self.used_at = Some(Instant::now());
         }
