@@ -10,7 +10,8 @@ const TAKEN_UP_AT_ONCE: usize = 8;
 /// Unfinished sessions that are looked for after a start; more than that were never at work at once.
 const UNFINISHED_MAX: usize = 10_000;
 
-/// What the last process left unfinished goes on. Where not all of it can run at once, who waits longest is next, as before.
+/// What the last process left unfinished goes on, from the oldest on. Several are taken up at once, so neighbours among those
+/// that wait for a place may change theirs.
 pub async fn take_up(engine: Engine, store: Arc<dyn Store>) {
     let query = Query { unfinished: true, children: false, limit: Some(UNFINISHED_MAX), ..Query::default() };
     let found = match store.list(query).await {
