@@ -1,8 +1,9 @@
 //! Where the last process ended, the next one goes on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::Engine;
+use engine::{Engine, TurnsHeld};
 use vocab::{Query, Store};
 
 /// Sessions taken up at once after a start.
@@ -10,9 +11,26 @@ const TAKEN_UP_AT_ONCE: usize = 8;
 /// Unfinished sessions that are looked for after a start; more than that were never at work at once.
 const UNFINISHED_MAX: usize = 10_000;
 
-/// What the last process left unfinished goes on, from the oldest on. Several are taken up at once, so neighbours among those
-/// that wait for a place may change theirs.
-pub async fn take_up(engine: Engine, store: Arc<dyn Store>) {
+/// No longer than this a new message waits for old ones to get in line before it.
+const HELD_MAX: Duration = Duration::from_secs(5);
+
+/// What the last process left unfinished goes on. Where turns have a bound none begins, from this call on, before all that
+/// waited are in line again in their order.
+pub fn take_up(engine: Engine, store: Arc<dyn Store>) -> impl Future<Output = ()> + Send {
+    let held = engine.hold_turns();
+    let expiry = held.expire(HELD_MAX);
+    let expiry = async move {
+        if expiry.await {
+            host::note("what waited takes long to read: new messages may run before it");
+        }
+    };
+    let taking_up = take_up_all(engine, store, held);
+    async move {
+        tokio::join!(taking_up, expiry);
+    }
+}
+
+async fn take_up_all(engine: Engine, store: Arc<dyn Store>, held: TurnsHeld) {
     let query = Query { unfinished: true, children: false, limit: Some(UNFINISHED_MAX), ..Query::default() };
     let found = match store.list(query).await {
         Ok(found) => found,
@@ -24,8 +42,8 @@ pub async fn take_up(engine: Engine, store: Arc<dyn Store>) {
     loop {
         while under_way.len() < TAKEN_UP_AT_ONCE {
             let Some(summary) = left.next() else { break };
-            let engine = engine.clone();
-            under_way.spawn(async move { (engine.take_up(&summary.id).await, summary.id) });
+            let (engine, held) = (engine.clone(), held.clone());
+            under_way.spawn(async move { (engine.take_up(&summary.id, held).await, summary.id) });
         }
         match under_way.join_next().await {
             None => return,

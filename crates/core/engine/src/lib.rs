@@ -20,6 +20,7 @@ pub mod requests;
 mod router;
 mod session;
 mod shutdown;
+mod turn_places;
 mod watching;
 mod weight;
 
@@ -27,7 +28,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use vocab::{
     Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
     Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
@@ -40,6 +41,7 @@ pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
+pub use turn_places::TurnsHeld;
 pub use watching::AnswersForAll;
 
 use guard::{GuardedProvider, GuardedToolbox};
@@ -47,6 +49,7 @@ use outbox::Outbox;
 use registry::{Handle, Registry};
 use router::Router;
 use session::Mail;
+use turn_places::TurnPlaces;
 
 /// Commands a peer may have on its way; one that sends faster waits.
 const COMMANDS_MAX: usize = 64;
@@ -99,7 +102,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Option<IdlePolicy>,
     pub(crate) ready: idle::ReadySessions,
     /// Places for turns that run at once.
-    pub(crate) turns: Option<Arc<Semaphore>>,
+    pub(crate) turns: Option<Arc<TurnPlaces>>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
     pub(crate) watching: Arc<watching::WatchBus>,
@@ -157,7 +160,7 @@ impl Engine {
             notices: config.notices,
             idle: config.idle,
             ready: idle::ReadySessions::default(),
-            turns: config.turns_max.map(|most| Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)))),
+            turns: config.turns_max.map(TurnPlaces::new),
             user: config.user,
             registry: Arc::default(),
             watching: Arc::default(),
@@ -197,9 +200,16 @@ impl Engine {
         self.shared.registry.parked()
     }
 
+    /// Nothing runs for now: for a process that takes up its sessions, one after the other, and wants them to go on in the order
+    /// in which they have waited. Without a bound on turns it holds nothing.
+    pub fn hold_turns(&self) -> TurnsHeld {
+        TurnsHeld::new(self.shared.turns.as_ref().map(TurnPlaces::hold))
+    }
+
     /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
     /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
-    pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
+    /// `held`: the session lets go of it when it is in line for a place itself.
+    pub async fn take_up(&self, session: &SessionId, held: TurnsHeld) -> Result<(), Fault> {
         // Exactly this one: a name may be the beginning of another.
         if !self.shared.is_known(session).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`")));
@@ -207,7 +217,7 @@ impl Engine {
         let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(Which::Named(session.clone())) };
         let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
-        let _ = handle.mail.send(Mail::TakeUp).await;
+        let _ = handle.mail.send(Mail::TakeUp(held)).await;
         Ok(())
     }
 

@@ -163,11 +163,13 @@ impl Session {
             if self.activity.is_over {
                 return Poll::Ready(());
             }
+            self.leave_place();
             self.read_if_wanted();
             self.drop_what_is_over();
             self.tell_settled();
             self.log.flush();
             self.arm_queue();
+            self.recovery.let_go();
             self.tell_busy();
             self.tell_watchers();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {

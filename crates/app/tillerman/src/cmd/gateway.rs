@@ -114,11 +114,13 @@ async fn serve(
     let signals = DaemonSignals::take()?;
     let endpoints = doors::all(&parts, &options.instance);
     let wired = parts.wired.clone();
+    // From here on no turn begins before those that waited are in line.
+    let taking_up = daemon::take_up(wired.engine.clone(), wired.ports.store.clone());
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
     running.set_ready();
     say_where(&running)?;
-    let taking_up = tokio::spawn(daemon::take_up(wired.engine.clone(), wired.ports.store.clone()));
+    let taking_up = tokio::spawn(taking_up);
     running.run(signals).await;
     host::note_at(host::NoteLevel::Info, "the gateway is ending");
     taking_up.abort();

@@ -179,3 +179,48 @@ async fn fifty_sessions_survive_a_kill() {
     }
     let _ = gateway.terminate();
 }
+
+/// One run at a time: the one that was cut off goes on first, what waited is seen to wait, and runs in the order in which it came.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waited_in_many_sessions_runs_in_its_order() {
+    let place = Place::with(
+        "server:\n  max_concurrent_runs: 1\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: []\n",
+    );
+    let gateway: Gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let order = place.workspace().join("order");
+    send(&mut socket, 1, "ws:first", "hang").await;
+    for nth in 0..6 {
+        let command = format!("echo {nth} >> {}", order.display());
+        let message = format!("call bash {} then say 1 words", json!({ "command": command }));
+        send(&mut socket, 2 + nth, &format!("ws:m{nth}"), &message).await;
+        // The next one came later, by the clock that the log has.
+        let waiting = |lanes: &Value| lanes["lanes"].as_array().unwrap().iter().filter(|it| it["depth"] == 1).count();
+        while waiting(&socket.call("lanes.list", json!({})).await.unwrap()) <= nth as usize {}
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    gateway.kill();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let mut lanes = Vec::new();
+    while lanes.len() != 7 || lanes.iter().any(|(_, state, _)| state == "idle") {
+        let listed = socket.call("lanes.list", json!({})).await.unwrap();
+        let told = |lane: &Value| {
+            let text = |key: &str| lane[key].as_str().unwrap().to_owned();
+            (text("sessionId"), text("state"), lane["depth"].as_u64().unwrap())
+        };
+        lanes = listed["lanes"].as_array().unwrap().iter().map(told).collect();
+        lanes.sort();
+    }
+    assert_eq!(lanes[0], ("ws:first".into(), "running".into(), 0));
+    assert!(lanes[1..].iter().all(|(_, state, depth)| state == "waiting" && *depth == 1), "{lanes:?}");
+    socket.call("agent.cancel", json!({"sessionId": "ws:first"})).await.unwrap();
+    let read = || std::fs::read_to_string(&order).unwrap_or_default();
+    let until = tokio::time::Instant::now() + Duration::from_secs(60);
+    while read().lines().count() < 6 {
+        assert!(tokio::time::Instant::now() < until, "ran: {:?}", read());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(read(), "0\n1\n2\n3\n4\n5\n");
+    let _ = gateway.terminate();
+}

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     Briefing, CallId, CompactReason, CutBy, Fault, ItemId, Later, ModelStream, Outcome, Principal, Tag, TurnId,
@@ -22,6 +22,7 @@ use super::model_view::BranchMessage;
 use super::turn::{Effect, Turn};
 use super::undo::Undo;
 use crate::outbox::Outbox;
+use crate::turn_places::{PlaceInLine, TurnPlace};
 
 /// However late the watchdog is, it sleeps at least this long.
 const STALL_LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -44,8 +45,10 @@ pub(super) struct Activity {
     ending: Vec<oneshot::Sender<()>>,
     /// The session is to end by itself, as soon as it can.
     is_draining: bool,
-    /// The running turn's place among those that run at once, where there is a bound.
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    /// The running turn's place among those that run at once, where there is a bound. It has none while it waits for somebody.
+    pub(super) place: Option<TurnPlace>,
+    /// Or where it stands in the line for one, before it needs it.
+    pub(super) line: Option<PlaceInLine>,
     /// What cuts the running turn, and who wants that, once it is known.
     cut: Option<TurnCut>,
     /// A turn was started, and that everything settled was not said since.
@@ -104,8 +107,11 @@ pub(super) enum TurnWaits {
     /// A look around the workspace comes before the first model call.
     Briefing(Later<'static, Briefing>),
     Compaction(Box<Summarising>, BeforeCall),
-    /// As many turns run as may.
-    Place(Later<'static, Option<OwnedSemaphorePermit>>),
+    /// As many turns run as may; with a place it goes on.
+    Place {
+        line: PlaceInLine,
+        then: Effect,
+    },
     /// What this day has used is being read.
     Day {
         day: i64,
@@ -165,6 +171,7 @@ impl Default for Activity {
             moved_at: Instant::now(),
             is_removed: false,
             place: None,
+            line: None,
             cut: None,
             stall_timer: None,
         }
@@ -216,7 +223,7 @@ impl Activity {
     /// The turn is over. Whether there was one.
     pub(super) fn end_turn(&mut self) -> bool {
         let was_running = self.turn().is_some();
-        self.place = None;
+        (self.place, self.line) = (None, None);
         if was_running {
             self.doing = Doing::Idle;
         }

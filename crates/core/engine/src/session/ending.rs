@@ -172,7 +172,7 @@ impl Session {
                 | Mail::Rebind { .. }
                 | Mail::State(_)
                 | Mail::Glance
-                | Mail::TakeUp
+                | Mail::TakeUp(_)
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Drain

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, ModelInfo, Page, Part, Provider, Query,
@@ -26,11 +26,6 @@ pub(super) fn fitted_prompt(parts: Vec<Part>, delivery: Delivery, fit: FitImage)
             Err(fault) => Finish::Reply(Err(fault)),
         }
     })
-}
-
-/// A place for a turn, in the order in which they were asked for.
-pub(super) fn place(turns: Arc<Semaphore>) -> Later<'static, Option<OwnedSemaphorePermit>> {
-    Box::pin(async move { turns.acquire_owned().await.ok() })
 }
 
 /// The models there are, for a step of the session.

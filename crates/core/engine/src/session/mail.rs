@@ -10,6 +10,7 @@ use super::jobs::{Awaited, Need};
 use super::log::commands::Provenance;
 use super::verbs::Response;
 use crate::outbox::Outbox;
+use crate::turn_places::TurnsHeld;
 
 pub(crate) enum Mail {
     Join {
@@ -39,7 +40,7 @@ pub(crate) enum Mail {
         aside: Arc<Outbox>,
     },
     /// Go on with what the log says, also with no peer here.
-    TakeUp,
+    TakeUp(TurnsHeld),
     State(oneshot::Sender<State>),
     /// A peer has begun to watch.
     Glance,
@@ -91,7 +92,8 @@ impl Session {
                 let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
             // Nobody need come; it ends by itself when there is nothing left to do.
-            Mail::TakeUp => {
+            Mail::TakeUp(held) => {
+                self.recovery.hold(held);
                 self.log.peers.was_joined = true;
                 self.log_repair();
             }

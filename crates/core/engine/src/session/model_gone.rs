@@ -11,9 +11,8 @@ use crate::session::model_view::{Branch, ReadLog};
 /// What is wanted of a log that no model can go on with.
 #[derive(Default)]
 pub(super) struct WithoutModel {
-    /// The next read of the log is for who wants to know what waits.
-    wants_queue: bool,
-    /// Or for who wants the turn stopped in which it ends: this one, where one is named, and whose doing that is.
+    /// The next read of the log is for who wants the turn stopped in which it ends: this one, where one is named, and whose
+    /// doing that is.
     wants_stop: Option<(Option<TurnId>, Option<Principal>)>,
     /// What waits is known.
     pub(super) has_queue: bool,
@@ -31,7 +30,6 @@ impl Session {
         if self.recovery.without_model.has_queue {
             return None;
         }
-        self.recovery.without_model.wants_queue = self.is_log_unread();
         self.lacks_view()
     }
 
@@ -58,13 +56,9 @@ impl Session {
         self.view_at_rest().map(drop)
     }
 
-    /// The log was read, and there is no model for it. Where somebody wants one of the two it is done.
+    /// The log was read, and there is no model for it: what waits is known, and who wants its turn stopped has that done.
     pub(super) fn take_without_model(&mut self, read: ReadLog) {
         let wanted = std::mem::take(&mut self.recovery.without_model);
-        if !wanted.wants_queue && wanted.wants_stop.is_none() {
-            self.recovery.without_model = wanted;
-            return;
-        }
         self.recovery.without_model.has_queue = true;
         let mut branch = Branch::of(&read.window);
         let meant = wanted.wants_stop.filter(|(turn, _)| turn.is_none() || *turn == branch.open_turn);

@@ -34,6 +34,11 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
+            effect @ (Effect::CallModel | Effect::SendRequest | Effect::Compact(_) | Effect::Run { .. })
+                if !self.has_place() =>
+            {
+                self.await_place(effect)
+            }
             effect @ (Effect::Judge(_) | Effect::TakeUp { .. } | Effect::Run { .. })
                 if self.mcp.first_call && self.needs_servers(&effect) =>
             {
@@ -52,7 +57,6 @@ impl Session {
                     self.tell_state();
                 }
             }
-            Effect::CallModel if !self.has_place() => {}
             Effect::CallModel => self.call_model(),
             Effect::SendRequest => self.send_if_allowed(),
             Effect::Judge(call) => self.judge(call),
@@ -135,6 +139,7 @@ impl Session {
         }
         self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();
+        self.prompts.turn_over_ms = self.shared.ports.clock.now_ms();
         // The turn is over: the chosen model is asked again.
         if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
             self.speak_to(home);
@@ -175,7 +180,7 @@ impl Session {
             | TurnWaits::Retry(_)
             | TurnWaits::Servers { .. }
             | TurnWaits::Briefing(_)
-            | TurnWaits::Place(_)
+            | TurnWaits::Place { .. }
             | TurnWaits::Day { .. }
             | TurnWaits::Budget { .. }
             | TurnWaits::Compaction(..) => {}

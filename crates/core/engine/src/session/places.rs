@@ -1,19 +1,19 @@
 //! A place among the turns that run at once, where these have a bound. A message has it before its turn starts, so that nobody is
-//! told of a start that is none yet; until then it waits in the queue, and the log has it. A turn that starts without one (it goes
-//! on after a restart, or its sender was promised a turn at once) waits for it before it calls a model.
+//! told of a start that is none yet; until then it waits in the queue, and the log has it. A turn without one (it goes on after a
+//! restart, its sender was promised a turn at once, or it left its place while somebody was asked) waits for it before it calls
+//! a model or runs a tool.
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
+use super::Session;
 use super::activity::TurnWaits;
 use super::queue::{Queue, QueueAct};
-use super::turn::Effect;
-use super::{Session, later};
+use super::turn::{Effect, Turn};
+use crate::turn_places::{TurnPlace, TurnPlaces};
 
 impl Session {
     /// The bound that this session's turns are under. A child has its parent's place, which waits for it.
-    pub(super) fn bound(&self) -> Option<&Arc<Semaphore>> {
+    pub(super) fn bound(&self) -> Option<&Arc<TurnPlaces>> {
         self.shared.turns.as_ref().filter(|_| self.subagents.child_of.is_none())
     }
 
@@ -25,15 +25,11 @@ impl Session {
             return self.act(acts);
         };
         // Who waits in the line for one is before us: then none is free.
-        let place = turns.clone().try_acquire_owned().ok();
+        let place = turns.take();
         self.step_queue_with(place, step);
     }
 
-    fn step_queue_with(
-        &mut self,
-        place: Option<OwnedSemaphorePermit>,
-        step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>,
-    ) {
+    fn step_queue_with(&mut self, place: Option<TurnPlace>, step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>) {
         self.prompts.queue.set_has_place(place.is_some());
         let now_ms = self.prompts.now_ms();
         let acts = step(&mut self.prompts.queue, now_ms);
@@ -50,34 +46,60 @@ impl Session {
     }
 
     /// There is a place for the message that waited for one.
-    pub(super) fn queue_placed(&mut self, place: Option<OwnedSemaphorePermit>) {
-        self.step_queue_with(place, Queue::tick);
+    pub(super) fn queue_placed(&mut self, place: TurnPlace) {
+        self.step_queue_with(Some(place), Queue::tick);
     }
 
-    /// Whether the turn may call a model. Where as many run as may it waits for its place, and calls then.
+    /// Whether the turn may work: call a model, or run a tool.
     pub(super) fn has_place(&mut self) -> bool {
-        let Some(turns) = self.bound().cloned() else { return true };
-        if self.activity.place.is_some() {
-            return true;
+        let Some(turns) = self.bound() else { return true };
+        // Messages of this session that are in line already leave theirs to the turn.
+        let is_in_line = self.activity.line.is_some() || self.prompts.is_in_line();
+        if self.activity.place.is_none() && !is_in_line {
+            self.activity.place = turns.take();
         }
-        let place = match self.prompts.leave_line() {
-            // Messages of this session were in line already.
-            Some(place) => place,
-            None => match turns.clone().try_acquire_owned() {
-                Ok(place) => {
-                    self.activity.place = Some(place);
-                    return true;
-                }
-                Err(_) => later::place(turns),
-            },
-        };
-        self.activity.wait(TurnWaits::Place(place));
-        false
+        self.activity.place.is_some()
     }
 
-    pub(super) fn placed(&mut self, place: Option<OwnedSemaphorePermit>) {
-        self.activity.stop_waiting();
-        self.activity.place = place;
-        self.activity.push_effect(Effect::CallModel);
+    /// As many turns work as may: this goes on when the turn has a place.
+    pub(super) fn await_place(&mut self, then: Effect) {
+        let Some(turns) = self.bound().cloned() else { return self.activity.push_effect(then) };
+        let line = self.activity.line.take().or_else(|| self.prompts.leave_line());
+        let line = line.unwrap_or_else(|| turns.queue_up(self.prompts.turn_began_ms));
+        self.activity.wait(TurnWaits::Place { line, then });
+    }
+
+    pub(super) fn placed(&mut self, place: TurnPlace) {
+        self.activity.place = Some(place);
+        if let TurnWaits::Place { then, .. } = self.activity.stop_waiting() {
+            self.activity.push_effect(then);
+        }
+    }
+
+    /// A turn that waits for somebody leaves its place to others: people take days, and as many questions as there are places
+    /// would stop everybody.
+    pub(super) fn leave_place(&mut self) {
+        let has_any = self.activity.place.is_some() || self.activity.line.is_some();
+        if has_any && self.awaits_somebody() {
+            (self.activity.place, self.activity.line) = (None, None);
+        }
+    }
+
+    /// A turn of an earlier process is in line before all others, whatever it has to wait for first.
+    pub(super) fn queue_up_again(&mut self) {
+        self.prompts.turn_began_ms = i64::MIN;
+        self.activity.line = self.bound().map(|turns| turns.queue_up(i64::MIN));
+    }
+
+    /// Whether the turn does nothing until a person answers, or a controller that runs the call.
+    fn awaits_somebody(&self) -> bool {
+        let is_asked_by_extension = || !self.askers().is_empty();
+        match self.activity.waiting() {
+            TurnWaits::Budget { .. } => true,
+            TurnWaits::Host { .. } => self.is_with_controller() || is_asked_by_extension(),
+            TurnWaits::Hook(_) => is_asked_by_extension(),
+            TurnWaits::Nothing => self.activity.turn().is_some_and(Turn::is_asking),
+            _ => false,
+        }
     }
 }

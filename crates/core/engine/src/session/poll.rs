@@ -1,10 +1,10 @@
 //! What a session waits for, and the one place where it looks for what has come: whether it is still ours, then commits, its
 //! mailbox, peers that catch up, the running work, and the clocks.
 
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
 use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::TurnWaits;
@@ -19,6 +19,7 @@ use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
 use crate::session::turn::Turn;
+use crate::turn_places::TurnPlace;
 
 pub(super) enum Happening {
     /// Another owner has the session.
@@ -51,9 +52,9 @@ pub(super) enum Happening {
     /// A question has waited long enough.
     AskDue,
     /// The turn may run.
-    Placed(Option<OwnedSemaphorePermit>),
+    Placed(TurnPlace),
     /// The next message may have a turn.
-    QueuePlaced(Option<OwnedSemaphorePermit>),
+    QueuePlaced(TurnPlace),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -168,7 +169,7 @@ impl Session {
                 | TurnWaits::Retry(_)
                 | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
-                | TurnWaits::Place(_)
+                | TurnWaits::Place { .. }
                 | TurnWaits::Day { .. }
                 | TurnWaits::Budget { .. }
                 | TurnWaits::Hook(_) => true,
@@ -230,7 +231,7 @@ impl Session {
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
-            TurnWaits::Place(place) => place.as_mut().poll(context).map(Happening::Placed),
+            TurnWaits::Place { line, .. } => Pin::new(line).poll(context).map(Happening::Placed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             TurnWaits::Day { reading, .. } => match guarded(|| reading.as_mut().poll(context)) {

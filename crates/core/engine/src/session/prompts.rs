@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Later, Part, PeerId, Principal,
+    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
     QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
@@ -18,6 +17,7 @@ use super::turn::{Turn, TurnRules};
 use super::{Session, later};
 use crate::images;
 use crate::outbox::Outbox;
+use crate::turn_places::{PlaceInLine, TurnPlace, TurnPlaces};
 
 /// The queue of one session and what is known of its items.
 pub(super) struct Prompts {
@@ -38,7 +38,11 @@ pub(super) struct Prompts {
     /// The end of a debounce.
     timer: Option<Pin<Box<Sleep>>>,
     /// The next message is in line for it.
-    place: Option<Later<'static, Option<OwnedSemaphorePermit>>>,
+    place: Option<PlaceInLine>,
+    /// Since when a turn that began waits, should it have no place: one of an earlier process since before all others.
+    pub(super) turn_began_ms: i64,
+    /// When the last turn of this process was over. Who waited meanwhile is in line since then.
+    pub(super) turn_over_ms: i64,
     born: Instant,
 }
 
@@ -55,6 +59,8 @@ impl Prompts {
             turn_started: Instant::now(),
             timer: None,
             place: None,
+            turn_began_ms: i64::MIN,
+            turn_over_ms: i64::MIN,
             born: Instant::now(),
         }
     }
@@ -65,12 +71,14 @@ impl Prompts {
     }
 
     /// Sets the timer for the queue's next deadline, or gets in line for a place among `turns`.
-    pub(super) fn arm(&mut self, turns: Option<Arc<Semaphore>>) {
+    pub(super) fn arm(&mut self, turns: Option<Arc<TurnPlaces>>) {
         let awaits_place = self.queue.awaits_place(self.now_ms());
         match turns.filter(|_| awaits_place) {
             // Who is in line stays there.
             Some(turns) => {
-                self.place.get_or_insert_with(|| later::place(turns));
+                let since_ms =
+                    self.queue.list().map(|item| item.at_ms).min().unwrap_or(i64::MIN).max(self.turn_over_ms);
+                self.place.get_or_insert_with(|| turns.queue_up(since_ms));
             }
             None => self.place = None,
         }
@@ -88,16 +96,20 @@ impl Prompts {
         Poll::Ready(())
     }
 
-    pub(super) fn poll_place(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+    pub(super) fn poll_place(&mut self, context: &mut Context<'_>) -> Poll<TurnPlace> {
         let Some(place) = &mut self.place else { return Poll::Pending };
-        let polled = place.as_mut().poll(context);
+        let polled = Pin::new(place).poll(context);
         if polled.is_ready() {
             self.place = None;
         }
         polled
     }
+    /// Whether messages wait in line for a place.
+    pub(super) fn is_in_line(&self) -> bool {
+        self.place.is_some()
+    }
     /// A turn takes over the place in line.
-    pub(super) fn leave_line(&mut self) -> Option<Later<'static, Option<OwnedSemaphorePermit>>> {
+    pub(super) fn leave_line(&mut self) -> Option<PlaceInLine> {
         self.place.take()
     }
 
@@ -275,6 +287,7 @@ impl Session {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
         self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
         self.prompts.turn_started = Instant::now();
+        self.prompts.turn_began_ms = self.shared.ports.clock.now_ms();
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;

@@ -18,6 +18,7 @@ use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, ReadLog, lost_result};
 use crate::session::queue::{Queue, TurnOver};
 use crate::session::turn::Effect;
+use crate::turn_places::TurnsHeld;
 
 /// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
 /// failure, and so on up to the other.
@@ -41,6 +42,8 @@ pub(super) struct Recovery {
     /// Its end is all that is to be made good: nothing begins by itself.
     only_closes: bool,
     pub(super) without_model: WithoutModel,
+    /// Nobody's turn begins before it is known what waits here.
+    held: Option<TurnsHeld>,
 }
 
 impl Recovery {
@@ -51,6 +54,15 @@ impl Recovery {
     /// Whether the log is still to be read for the turn that may go on.
     pub(super) fn is_to_continue(&self) -> bool {
         self.continues
+    }
+    pub(super) fn hold(&mut self, held: TurnsHeld) {
+        self.held = Some(held);
+    }
+    /// Whoever waits here is in line. A log that cannot be read now keeps nobody waiting.
+    pub(super) fn let_go(&mut self) {
+        if !self.continues || self.timer.is_some() {
+            self.held = None;
+        }
     }
     /// The turn that the log ends in does not go on: somebody has stopped it.
     pub(super) fn stop_unread(&mut self, turn: TurnId) {
@@ -304,6 +316,7 @@ impl Session {
         let is_dropped = self.settings.conduct.waiting_on_restart == WaitingOnRestart::Dropped;
         let (over, waiting): (Vec<Item>, Vec<Item>) =
             waiting.into_iter().partition(|item| is_dropped && !self.prompts.is_ours(&item.id));
+        self.log.peers.is_news |= !waiting.is_empty();
         let late = self.prompts.restore(waiting, goes_on);
         for item in over {
             self.prompts.found_waiting(&item.id);

@@ -73,6 +73,7 @@ impl Session {
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
         self.prompts.turn_started = Instant::now();
         self.activity.resume_turn(|fx| Turn::resume(open, model, rules, fx));
+        self.queue_up_again();
     }
 
     /// What becomes of a call that was begun before the restart and has no result.

@@ -18,7 +18,7 @@ fn allow(ask: AskId) -> Verb {
     Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Once) })
 }
 
-fn lamp() -> HostTool {
+pub(crate) fn lamp() -> HostTool {
     let (name, description): (std::sync::Arc<str>, _) = ("lamp".into(), "a lamp".into());
     HostTool { name, description, schema: Json::empty_object(), required: Required::ReadOnly }
 }

@@ -4,6 +4,7 @@ use testkit::Stage;
 use testkit::stage::Actor;
 use vocab::*;
 
+use crate::budgets::{budget, looks};
 use crate::support::*;
 
 fn slow(word: &str) -> Play {
@@ -75,4 +76,145 @@ async fn a_turn_that_was_promised_takes_over_the_place_in_line() {
     for (at, word, seconds) in [(0, "a", 10), (1, "b", 20), (2, "c", 30), (1, "d", 40)] {
         assert_eq!(next_turn(&mut actors[at], began).await, (word.into(), seconds));
     }
+}
+
+/// Two sessions with room for one turn: the first asks somebody something, and the second runs meanwhile. The first gets its
+/// answer while the second still runs, and goes on behind it.
+async fn asks_beside_another(
+    plays: [Play; 3],
+    settings: fn(&mut Settings),
+    wishes: fn(&mut Open),
+    answer: Answer,
+    not_yet: &str,
+) {
+    let stage = stage_with(&Player::new(plays), |options| {
+        options.turns_max = Some(1);
+        options.tune = Box::new(settings);
+    });
+    let began = tokio::time::Instant::now();
+    let mut asking = stage.actor();
+    let mut open = Open::new(Which::Named("s1".into()));
+    wishes(&mut open);
+    asking.open(open).await.unwrap();
+    asking.deliver("go", Delivery::Policy).await;
+    let ask = asking.ask().await;
+    let mut other = stage.actor();
+    other.open(Open::new(Which::Named("s2".into()))).await.unwrap();
+    let tag = other.deliver("go", Delivery::Policy).await;
+    assert!(matches!(other.reply(tag).await.unwrap(), Reply::Started { .. }), "whoever asks keeps no place");
+    ask_for(&mut asking, Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let log = log_of(&stage, "s1").await;
+    assert!(!log.contains(not_yet), "it waits for its place: {log}");
+    other.turn_end().await;
+    assert_eq!(next_turn(&mut asking, began).await, ("done".into(), 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_asks_a_person_leaves_its_place_and_runs_the_tool_when_it_has_one_again() {
+    let plays = [calls(&[("danger", "{}")]), slow("b"), say("done")];
+    asks_beside_another(plays, |_| {}, |open| open.mode = Some(Mode::Prompt), Answer::Allow(Scope::Once), "Ran").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_call_a_controller_runs_leaves_its_place() {
+    let plays = [calls(&[("lamp", "{}")]), slow("b"), say("done")];
+    let brings_lamp = |open: &mut Open| open.abilities.tools = Some(vec![crate::abilities::lamp()]);
+    let lit = Answer::Result { parts: vec![Part::text("lit")], is_error: false, details: None };
+    asks_beside_another(plays, |_| {}, brings_lamp, lit, "assistant: done").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_asks_for_more_to_spend_leaves_its_place() {
+    let plays = [looks(120), slow("b"), say("done")];
+    let poor = |settings: &mut Settings| settings.budget = budget(&["turn.tokens=100"]);
+    asks_beside_another(plays, poor, |_| {}, Answer::Allow(Scope::Once), "assistant: done").await;
+}
+
+/// As many questions as there are places stop nobody, and each goes on when it is answered.
+#[tokio::test(start_paused = true)]
+async fn open_questions_stop_nobody() {
+    let mut plays: Vec<Play> = (0..5).map(|_| calls(&[("danger", "{}")])).collect();
+    plays.extend((0..6).map(|_| say("done")));
+    let stage = stage_with(&Player::new(plays), |options| options.turns_max = Some(2));
+    let mut asking = Vec::new();
+    for at in 0..5 {
+        let mut actor = stage.actor();
+        let open = Open { mode: Some(Mode::Prompt), ..Open::new(Which::Named(format!("s{at}").into())) };
+        actor.open(open).await.unwrap();
+        actor.deliver("go", Delivery::Policy).await;
+        let ask = actor.ask().await;
+        asking.push((actor, ask));
+    }
+    let mut free = stage.actor();
+    free.open(Open::new(Which::Named("free".into()))).await.unwrap();
+    free.deliver("go", Delivery::Policy).await;
+    free.turn_end().await;
+    for (actor, ask) in &mut asking {
+        let answer = SessionVerb::Answer { ask: ask.id.clone(), answer: Answer::Allow(Scope::Once) };
+        ask_for(actor, Verb::Session(answer)).await.unwrap();
+    }
+    for (actor, _) in &mut asking {
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+    }
+}
+
+/// Sessions are taken up in whatever order, as several are at once; the turn that was cut off goes on first, and then who has
+/// waited longest.
+#[tokio::test(start_paused = true)]
+async fn what_waited_when_a_process_ended_is_in_line_again_in_its_order() {
+    let keep = |settings: &mut Settings| settings.on_restart = OnRestart::Continue;
+    let ids = ["s1", "s2", "s3", "s4", "s5"];
+    let clock = std::sync::Arc::<testkit::fakes::TickingClock>::default();
+    let first = stage_with(&Player::new([vec![text("w"), Step::Wait(1_000_000)]]), |options| {
+        options.clock = clock.clone();
+        options.turns_max = Some(1);
+        options.tune = Box::new(keep);
+    });
+    for id in ids {
+        let mut actor = first.actor();
+        actor.open(Open::new(Which::Named(id.into()))).await.unwrap();
+        let tag = actor.deliver("go", Delivery::Policy).await;
+        actor.reply(tag).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    first.engine.shutdown().await;
+    let store = first.store.clone();
+    let next = stage_with(&Player::new(["a", "b", "c", "d", "e", "f"].map(slow)), |options| {
+        options.turns_max = Some(1);
+        options.store = store;
+        options.clock = clock;
+        options.tune = Box::new(keep);
+    });
+    let held = next.engine.hold_turns();
+    // Whoever comes first now came last.
+    let mut late = next.actor();
+    late.open(Open::new(Which::Named("s6".into()))).await.unwrap();
+    let tag = late.deliver("go", Delivery::Policy).await;
+    assert!(!matches!(late.reply(tag).await.unwrap(), Reply::Started { .. }), "nothing begins yet");
+    for id in ["s4", "s2", "s5", "s1", "s3"] {
+        next.engine.take_up(&id.into(), held.clone()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    drop(held);
+    tokio::time::sleep(std::time::Duration::from_secs(100)).await;
+    for (id, word) in ids.into_iter().chain(["s6"]).zip(["a", "b", "c", "d", "e", "f"]) {
+        let log = log_of(&next, id).await;
+        assert!(log.contains(&format!("assistant: {word} (Stop)")), "{id} is not {word}: {log}");
+    }
+}
+
+/// A session that cannot say what waits in it keeps nobody waiting for long.
+#[tokio::test(start_paused = true)]
+async fn turns_are_held_for_a_time_only() {
+    let stage = stage_with(&Player::new([say("a")]), |options| options.turns_max = Some(1));
+    let held = stage.engine.hold_turns();
+    let expiry = held.expire(std::time::Duration::from_secs(5));
+    let mut actor = stage.open().await;
+    actor.deliver("go", Delivery::Policy).await;
+    let began = tokio::time::Instant::now();
+    assert!(expiry.await, "it was still held");
+    actor.turn_end().await;
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert!(!held.expire(std::time::Duration::ZERO).await);
 }
