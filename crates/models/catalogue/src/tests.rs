@@ -4,6 +4,7 @@
 mod accounts;
 mod local;
 mod many;
+mod pairing;
 
 use std::sync::Arc;
 

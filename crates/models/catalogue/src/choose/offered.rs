@@ -16,7 +16,7 @@ use crate::names::AUTO;
 use crate::pick::{self, Pick};
 use crate::settings::{Lookout, Wanted};
 use crate::source::Source;
-use crate::vendors::{KeyOrigin, Provided};
+use crate::vendors::{KeyOrigin, Provided, built_in};
 
 impl Chooser<'_> {
     /// A model of the server that the environment leads to.
@@ -175,13 +175,19 @@ impl Chooser<'_> {
         nothing.then(|| FoundModel::named(TOUR.to_owned(), TOUR.into(), reason))
     }
 
+    /// A short name or an id of a vendor's that has a key and is left out for another reason.
+    fn vendor_left_out(&self, model: &str) -> Option<Fault> {
+        let meant = built_in(model)?;
+        self.configured.left_out_of(&meant.slug).map(|left| left.fault(model))
+    }
+
     /// A name that leads nowhere.
     pub(super) fn nobody_has_it(&self, asked: &AskedModel) -> Fault {
         let model = asked.model().unwrap_or_default();
         let infos = self.infos(asked.model());
         let fault = match asked.provider() {
             Some(provider) => unknown_provider(provider, &infos, &self.account_source(None).names()),
-            None => match keyless_model(model) {
+            None => match self.vendor_left_out(model).or_else(|| keyless_model(model)) {
                 Some(fault) => return fault,
                 // Somebody can be asked, but not for this.
                 None if !infos.is_empty() => {
