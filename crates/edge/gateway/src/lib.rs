@@ -43,7 +43,7 @@ pub use door::{
 };
 pub use entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use guards::{is_host_name, is_origin};
-pub use home_lock::GatewayFile;
+pub use home_lock::{GatewayFile, NamelessGateway, RunningGateway};
 pub use http::ReplyBody;
 pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
