@@ -58,3 +58,14 @@ pub(crate) fn of(settings: &ModelSettings) -> Vec<LeftOut> {
     let described = wrong.chain(unspoken).filter(|(name, _)| !is_there(name)).map(described);
     settings.left_out.iter().cloned().chain(described).collect()
 }
+
+/// What is said of a name that nobody is known to have, where a file that may describe it says nothing to us; `None`: all
+/// files were read.
+pub(crate) fn unread(asked: &str, files: &[String]) -> Option<Fault> {
+    let why = files.first()?;
+    let message = format!("`{asked}` is not known, and may be described in a file that was left out: {why}");
+    Some(
+        Fault::new(FaultKind::UnknownModel, message)
+            .hint("mend that file, or move it away; then other servers are asked"),
+    )
+}

@@ -5,6 +5,7 @@ mod accounts;
 mod local;
 mod many;
 mod pairing;
+mod unread;
 
 use std::sync::Arc;
 
