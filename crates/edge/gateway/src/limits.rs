@@ -32,7 +32,10 @@ pub const HANDSHAKE: Duration = Duration::from_secs(10);
 pub const IDLE: Duration = Duration::from_secs(60);
 /// For a body; then 408.
 pub const BODY: Duration = Duration::from_secs(60);
-/// How long a stranger may stay without a login; then 1008.
+/// How long a stranger may stay without a login; then 1008. Who does not answer that close keeps its socket for five seconds more
+/// (the pump's `CLOSING`), and its place among [`STRANGERS_MAX`] with it: it holds what it held before and nothing besides.
+/// Who comes with a wrong credential is told so and has [`ENDING`] to answer, without such a place: those who log in must
+/// not wait for it, and there are [`FAILURES_PER_MIN`] of an address.
 pub const LOGIN: Duration = Duration::from_secs(10);
 /// Between two pings.
 pub const PING: Duration = Duration::from_secs(25);
