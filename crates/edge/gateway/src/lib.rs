@@ -19,6 +19,9 @@ mod ids;
 pub mod limits;
 mod listen;
 mod login;
+#[cfg(test)]
+#[path = "../tests/it/no_hooks.rs"]
+mod no_hooks;
 mod options;
 mod own_tools;
 mod owner;
@@ -34,6 +37,10 @@ mod tailscale;
 mod text_door;
 mod tls;
 mod tokens;
+
+// What tests of ours and of others take in names us as they do.
+#[cfg(test)]
+extern crate self as gateway;
 
 pub use acp::AcpEvents;
 pub use cookies::KeptCookie;
