@@ -56,7 +56,10 @@ pub fn models(directory: &Path, env: Env<'_>) -> DescribedModels {
         match read(&directory.join(name)) {
             Ok(None) => {}
             Ok(Some((shown, root))) => models.add(&shown, &root, &mut described, env),
-            Err(note) => models.notes.push(note),
+            Err(wrong) => {
+                models.notes.push(format!("{wrong}; it is ignored"));
+                models.unread.push(wrong);
+            }
         }
     }
     models
@@ -66,7 +69,7 @@ pub fn settings(directory: &Path) -> AgentSettings {
     match read(&directory.join(SETTINGS_FILE)) {
         Ok(None) => AgentSettings::default(),
         Ok(Some((shown, root))) => AgentSettings::read(&shown, &root),
-        Err(note) => AgentSettings { notes: vec![note], ..AgentSettings::default() },
+        Err(wrong) => AgentSettings { notes: vec![format!("{wrong}; it is ignored")], ..AgentSettings::default() },
     }
 }
 
@@ -79,11 +82,11 @@ fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
     if let Some(why) = safefile::not_ours(file) {
         return Err(format!("{shown} is not obeyed: {why}; `chown` and `chmod go-w` help"));
     }
-    let text = super::load::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
+    let text = super::load::read(file).map_err(|fault| fault.message)?;
     let text = if file.extension().is_some_and(|ending| ending == "json") { jsonc::plain(&text) } else { text };
     let root = tree::parse(file, &text).map_err(|what| {
         let what = what.trim_end().replace('\n', " ");
-        format!("cannot read {shown}: {what}; it is ignored")
+        format!("cannot read {shown}: {what}")
     })?;
     Ok(Some((shown, root)))
 }

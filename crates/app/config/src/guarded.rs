@@ -41,7 +41,7 @@ impl Guarded {
     pub fn add_keys<'k>(&mut self, keys: impl Iterator<Item = &'k Word>, workspace: &Path) {
         for word in keys {
             match word {
-                Word::Plain(_) => {}
+                Word::Plain(_) | Word::Variable(..) => {}
                 Word::File(path) => self.secret.push(path.clone()),
                 Word::Command(line) => self.protected.extend(named(line.expose(), workspace)),
             }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gateway::GatewayFile;
+use gateway::{GatewayFile, RunningGateway};
 use net::Url;
 use vocab::{Fault, FaultKind, Secret};
 
@@ -110,7 +110,11 @@ impl OwnGateway<'_> {
     /// `None`: none runs, and that is nothing wrong. `given`: the token that the user handed over.
     pub fn find(&self, to: &AttachTo, given: Option<Secret>) -> Result<Option<FoundGateway>, Fault> {
         let failed = |error: std::io::Error| Fault::new(FaultKind::Internal, format!("the gateway's file: {error}"));
-        let running = GatewayFile::running(self.place).map_err(failed)?;
+        let (running, nameless) = match RunningGateway::look(self.place).map_err(failed)? {
+            RunningGateway::None => (None, None),
+            RunningGateway::Named(file) => (Some(file), None),
+            RunningGateway::Nameless(nameless) => (None, Some(nameless)),
+        };
         if let AttachTo::Place(place) = to {
             let token = match given {
                 // At a socket its owner is asked for, and needs none; a token is for some other gateway then.
@@ -133,6 +137,7 @@ impl OwnGateway<'_> {
                 Ok(Some(FoundGateway { place, token }))
             }
             (None, AttachTo::Auto) => Ok(None),
+            (None, _) if let Some(nameless) = nameless => Err(nameless.fault()),
             (None, _) => Err(Fault::new(FaultKind::Invalid, "no gateway runs for this home")
                 .hint("start one with `tillerman gateway`, or use `--attach auto` to go on without")),
         }

@@ -12,7 +12,6 @@ mod stream;
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL,
     CONTENT_TYPE, HeaderName, HeaderValue,
@@ -30,7 +29,7 @@ pub(crate) use socket::joined;
 use crate::credentials::KnownCaller;
 use crate::entrance::Entrance;
 use crate::http::reply::closing;
-use crate::http::{BodyFault, ReplyBody, header, read_body};
+use crate::http::{BodyFault, ReplyBody, RequestBody, header};
 use crate::limits::{ACP_ID_BYTES_MAX, ACP_INITIALIZE, ACP_STILL_HERE, ACP_STILL_HERE_HTTP2, MESSAGE_BYTES_MAX};
 use crate::routes::{Visit, missing_scope};
 use crate::sockets::SocketFacts;
@@ -52,7 +51,7 @@ type AcpRefusal = Box<Response<ReplyBody>>;
 pub(crate) async fn answer(
     visit: &Visit,
     entrance: Arc<dyn Entrance>,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Response<ReplyBody> {
     if request.method() == Method::OPTIONS {
         return preflight();
@@ -94,14 +93,14 @@ async fn posted(
     visit: &Visit,
     known: KnownCaller,
     entrance: Arc<dyn Entrance>,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Result<Response<ReplyBody>, AcpRefusal> {
     let (head, body) = request.into_parts();
     let kind = header(&head.headers, CONTENT_TYPE).and_then(|it| it.split(';').next()).unwrap_or_default();
     if !kind.trim().eq_ignore_ascii_case("application/json") {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json");
     }
-    let body = match read_body(body, MESSAGE_BYTES_MAX).await {
+    let body = match body.read(MESSAGE_BYTES_MAX).await {
         Ok(body) => body,
         Err(fault) => return Err(Box::new(closing(bad_message(fault)))),
     };
@@ -244,7 +243,11 @@ fn accepts_events(headers: &HeaderMap) -> bool {
     })
 }
 
-fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> Result<Response<ReplyBody>, AcpRefusal> {
+fn streamed(
+    visit: &Visit,
+    known: KnownCaller,
+    request: &Request<RequestBody>,
+) -> Result<Response<ReplyBody>, AcpRefusal> {
     let headers = request.headers();
     if !accepts_events(headers) {
         return refuse(StatusCode::NOT_ACCEPTABLE, "what is heard here is text/event-stream");

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use vocab::{Fault, FaultKind, Secret};
 
 use crate::holder::LockHolder;
-use crate::home_lock::{GatewayFile, lock_file};
+use crate::home_lock::{GatewayFile, NamelessGateway, RunningGateway, lock_file};
 use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main_token, revoke_token};
 use crate::{scope_words, scopes_from};
 
+/// One runs, and is not well or cannot be asked.
+const NOT_WELL: u8 = 1;
 /// None runs here.
 const NONE_RUNS: u8 = 3;
 /// How long one may take to end.
@@ -40,17 +42,56 @@ fn failed(what: &str) -> impl Fn(std::io::Error) -> Fault + '_ {
     move |error| Fault::new(FaultKind::Internal, format!("{what}: {error}"))
 }
 
+fn look(home: &Path) -> Result<RunningGateway, Fault> {
+    RunningGateway::look(home).map_err(failed("the gateway's lock"))
+}
+
+/// The same after a while, where one has not said who it is: it may be starting, or as good as gone.
+fn settled(home: &Path) -> Result<RunningGateway, Fault> {
+    let until = Instant::now() + START_PATIENCE;
+    loop {
+        let found = look(home)?;
+        if !matches!(found, RunningGateway::Nameless(_)) || Instant::now() >= until {
+            return Ok(found);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// The one that runs and says who it is; one that does not is a fault.
 fn running(home: &Path) -> Result<Option<GatewayFile>, Fault> {
-    GatewayFile::running(home).map_err(failed("the gateway's file"))
+    match settled(home)? {
+        RunningGateway::None => Ok(None),
+        RunningGateway::Named(file) => Ok(Some(file)),
+        RunningGateway::Nameless(nameless) => Err(nameless.fault()),
+    }
 }
 
 pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
-    let Some(found) = running(home)? else {
-        return Ok(match json {
-            true => CliSaid { text: "{\"status\":\"stopped\"}\n".to_owned(), exit_code: NONE_RUNS },
-            false => none_runs(),
-        });
+    match settled(home)? {
+        RunningGateway::None if json => {
+            Ok(CliSaid { text: "{\"status\":\"stopped\"}\n".to_owned(), exit_code: NONE_RUNS })
+        }
+        RunningGateway::None => Ok(none_runs()),
+        RunningGateway::Named(found) => Ok(status_of(&found, json)),
+        RunningGateway::Nameless(nameless) => Ok(status_of_nameless(&nameless, json)),
+    }
+}
+
+/// It runs, and cannot be asked how it is.
+fn status_of_nameless(nameless: &NamelessGateway, json: bool) -> CliSaid {
+    let NamelessGateway { pid, why } = nameless;
+    let text = match json {
+        true => format!("{}\n", serde_json::json!({ "status": "unknown", "pid": pid, "error": why })),
+        false => {
+            let who = pid.map_or_else(|| "a process that cannot be named".to_owned(), |pid| format!("pid {pid}"));
+            format!("running: {who}, by its lock, but {why}\n{}\n", nameless.what_to_do())
+        }
     };
+    CliSaid { text, exit_code: NOT_WELL }
+}
+
+fn status_of(found: &GatewayFile, json: bool) -> CliSaid {
     let health = found.socket.as_deref().map(health).transpose();
     let (health, well) = match health {
         Ok(Some((status, body))) => (body, status == 200),
@@ -58,7 +99,7 @@ pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
         Err(error) => (format!("{{\"error\":{:?}}}", error.to_string()), false),
     };
     if json {
-        return Ok(CliSaid { text: format!("{health}\n"), exit_code: u8::from(!well) });
+        return CliSaid { text: format!("{health}\n"), exit_code: if well { 0 } else { NOT_WELL } };
     }
     let url = found.url.as_deref().unwrap_or("no port");
     let how = match well {
@@ -67,7 +108,7 @@ pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
         false => "not well",
     };
     let text = format!("running: pid {}, {url}, version {}\n{how}: {health}\n", found.pid, found.version);
-    Ok(CliSaid { text, exit_code: u8::from(!well) })
+    CliSaid { text, exit_code: if well { 0 } else { NOT_WELL } }
 }
 
 /// It serves, and not all of it is as it should be.
@@ -105,7 +146,13 @@ pub fn stop(home: &Path) -> Result<CliSaid, Fault> {
     holder.ask_to_end().map_err(failed(&format!("process {}", found.pid)))?;
     let until = Instant::now() + STOP_PATIENCE;
     while Instant::now() < until {
-        if running(home)?.is_none_or(|now| now.instance != found.instance) {
+        let is_gone = match look(home)? {
+            RunningGateway::None => true,
+            RunningGateway::Named(now) => now.instance != found.instance,
+            // Its file goes before its lock does.
+            RunningGateway::Nameless(_) => false,
+        };
+        if is_gone {
             return Ok(said(format!("stopped: pid {}\n", found.pid)));
         }
         std::thread::sleep(BETWEEN_LOOKS);
@@ -142,7 +189,11 @@ pub struct ConfiguredToken {
 
 /// The configuration's token as far as it is known here. A gateway that runs may have been started with another configuration.
 fn known(home: &Path, configured: Option<ConfiguredToken>) -> Result<Option<ConfiguredToken>, Fault> {
-    let elsewhere = running(home)?.and_then(|found| found.token_stands_in);
+    // One that does not say who it is says nothing of its token either.
+    let elsewhere = match look(home)? {
+        RunningGateway::Named(found) => found.token_stands_in,
+        RunningGateway::None | RunningGateway::Nameless(_) => None,
+    };
     match (configured, elsewhere) {
         (None, Some(elsewhere)) => {
             let message = format!("the gateway that runs here has its token as `server.token` in {elsewhere}");

@@ -52,16 +52,34 @@ fn holds(lock: &Path, pid: Pid) -> io::Result<bool> {
     Ok(descriptors.flatten().any(|entry| is_lock(&entry) && has_it(&entry)))
 }
 
-/// Whether the system's list of locks has one of this process on a file of this number. The file's device is not compared:
-/// the list and the file name it differently where one device has several file systems.
+/// The process that has this lock, by the system's list; `None`: it is not in the list as we see it (another container's), or
+/// several could be it. To be told to people: who is signalled is held and looked at.
+pub(crate) fn pid_of(lock: &Path) -> Option<u32> {
+    let inode = std::fs::metadata(lock).ok()?.ino();
+    only_one(&read_to_string("/proc/locks").ok()?, inode)
+}
+
+fn only_one(locks: &str, inode: u64) -> Option<u32> {
+    let mut pids = listed(locks, inode).filter_map(|pid| pid.parse::<u32>().ok().filter(|pid| *pid > 0));
+    let first = pids.next()?;
+    pids.all(|pid| pid == first).then_some(first)
+}
+
+/// Whether the system's list of locks has one of this process on a file of this number.
 fn is_listed(locks: &str, pid: Pid, inode: u64) -> bool {
     let pid = pid.to_string();
-    locks.lines().any(|line| {
-        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    listed(locks, inode).any(|holder| holder == pid)
+}
+
+/// Who has a lock on a file of this number. The file's device is not compared: the list and the file name it differently where
+/// one device has several file systems.
+fn listed(locks: &str, inode: u64) -> impl Iterator<Item = &str> {
+    locks.lines().filter_map(move |line| {
+        let mut words = line.split_whitespace().skip(1);
         // Who waits for a lock has an arrow before its kind.
-        let [kind, _, access, holder, file, ..] = words[..] else { return false };
+        let [kind, _, access, holder, file] = std::array::from_fn(|_| words.next().unwrap_or_default());
         let number = file.rsplit(':').next().and_then(|it| it.parse().ok());
-        (kind, access, holder, number) == ("FLOCK", "WRITE", &*pid, Some(inode))
+        ((kind, access, number) == ("FLOCK", "WRITE", Some(inode))).then_some(holder)
     })
 }
 
@@ -103,5 +121,9 @@ mod tests {
         let who: Vec<i32> = (11..17).filter(|pid| is_listed(rows, Pid::from_raw(*pid).unwrap(), 34)).collect();
         assert_eq!(who, [12], "not who waits, nor who has another kind of lock");
         assert!(!is_listed(rows, Pid::from_raw(12).unwrap(), 35));
+        assert_eq!((only_one(rows, 34), only_one(rows, 35)), (Some(12), None));
+        let second = format!("{rows}\n5: FLOCK  ADVISORY  WRITE 16 fe:01:34 0 EOF");
+        assert_eq!(only_one(&second, 34), None, "it may be the one or the other");
+        assert_eq!(only_one(&rows.replace(" 12 ", " 0 "), 34), None, "it is in another container");
     }
 }

@@ -8,6 +8,7 @@ use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use vocab::{Fault, FaultKind};
 
+use crate::holder;
 use crate::options::ServerOptions;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -37,17 +38,69 @@ impl GatewayFile {
         Self { pid: std::process::id(), started, url, socket, version, instance, token_stands_in }
     }
 
-    /// The gateway that runs in this home; `None`: none does, whatever an old file says.
+    /// The gateway that runs in this home and says so; `None`: none does, whatever an old file says.
     pub fn running(home: &Path) -> io::Result<Option<Self>> {
-        if Lock::is_held(&lock_file(home))? { Self::read(home) } else { Ok(None) }
+        Ok(match RunningGateway::look(home)? {
+            RunningGateway::Named(file) => Some(file),
+            RunningGateway::None | RunningGateway::Nameless(_) => None,
+        })
     }
 
-    fn read(home: &Path) -> io::Result<Option<Self>> {
-        match safefile::read_regular_text(&home.join("gateway.json"), FILE_BYTES_MAX) {
-            Ok(text) => Ok(serde_json::from_str(&text).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+    /// The error is what is wrong with the file, for people.
+    fn read(home: &Path) -> Result<Self, String> {
+        let path = home.join("gateway.json");
+        let text = safefile::read_regular_text(&path, FILE_BYTES_MAX).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("{} is missing", path.display()),
+            _ => format!("{} cannot be read: {error}", path.display()),
+        })?;
+        serde_json::from_str(&text).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    }
+}
+
+/// Whether a gateway runs in a home: the lock tells, and the file only who it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RunningGateway {
+    None,
+    Named(GatewayFile),
+    /// One does, and its file does not say who: it is only now starting or ending, or somebody has spoilt the file.
+    Nameless(NamelessGateway),
+}
+
+/// What is known of such a one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamelessGateway {
+    /// The process that has the lock, where the system tells.
+    pub pid: Option<u32>,
+    /// What is wrong with its file.
+    pub why: String,
+}
+
+impl NamelessGateway {
+    /// Where it cannot be asked for anything.
+    pub fn fault(&self) -> Fault {
+        let who = self.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
+        Fault::new(FaultKind::Internal, format!("a gateway runs here{who}, but {}", self.why)).hint(self.what_to_do())
+    }
+
+    pub(crate) fn what_to_do(&self) -> String {
+        let end = match self.pid {
+            Some(pid) => format!("`kill {pid}` ends it in order"),
+            None => "end it as you started it (Ctrl-C, SIGTERM, your service manager)".to_owned(),
+        };
+        format!("{end}; the next `tillerman gateway` writes the file again")
+    }
+}
+
+impl RunningGateway {
+    pub fn look(home: &Path) -> io::Result<Self> {
+        let lock = lock_file(home);
+        if !Lock::is_held(&lock)? {
+            return Ok(Self::None);
         }
+        Ok(match GatewayFile::read(home) {
+            Ok(file) => Self::Named(file),
+            Err(why) => Self::Nameless(NamelessGateway { pid: holder::pid_of(&lock), why }),
+        })
     }
 }
 
@@ -75,13 +128,16 @@ impl HomeLock {
         }
         // The other one may not have written its file yet.
         let message = match GatewayFile::read(home) {
-            Ok(Some(other)) => {
+            Ok(other) => {
                 let place = other.url.or_else(|| other.socket.map(|path| path.display().to_string()));
                 let place = place.map(|it| format!(", {it}")).unwrap_or_default();
                 let since = vocab::iso8601(other.started);
                 format!("a gateway runs already: pid {}{place}, since {since}", other.pid)
             }
-            Ok(None) | Err(_) => "a gateway runs already".to_owned(),
+            Err(_) => {
+                let who = holder::pid_of(&lock_file(home)).map_or_else(String::new, |pid| format!(": pid {pid}"));
+                format!("a gateway runs already{who}")
+            }
         };
         Err(Fault::new(FaultKind::SessionBusy, message))
     }

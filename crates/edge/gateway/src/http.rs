@@ -21,7 +21,7 @@ use crate::routes;
 use crate::state::ServerState;
 
 pub use body::ReplyBody;
-pub(crate) use body::{BodyFault, read as read_body};
+pub(crate) use body::{BodyFault, RequestBody};
 
 /// One connection, whatever comes over it.
 pub(crate) struct ConnectionFacts {
@@ -42,6 +42,7 @@ pub(crate) async fn answer<S: Wire>(
     connection: Arc<ConnectionFacts>,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
+    let request = RequestBody::of(request, &state.places);
     let is_head = request.method() == Method::HEAD;
     let is_acp = routes::is_acp(&state, request.uri().path());
     let origin =
@@ -77,7 +78,7 @@ pub(crate) struct Arrival {
 fn guard(
     state: &ServerState,
     connection: &ConnectionFacts,
-    request: &Request<Incoming>,
+    request: &Request<RequestBody>,
 ) -> Result<Arrival, Box<Response<ReplyBody>>> {
     let refuse = |status, message| Box::new(reply::refusal(status, Code::InvalidRequest, message));
     let headers = request.headers();

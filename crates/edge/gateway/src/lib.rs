@@ -19,6 +19,9 @@ mod ids;
 pub mod limits;
 mod listen;
 mod login;
+#[cfg(test)]
+#[path = "../tests/it/no_hooks.rs"]
+mod no_hooks;
 mod options;
 mod own_tools;
 mod owner;
@@ -35,6 +38,10 @@ mod text_door;
 mod tls;
 mod tokens;
 
+// What tests of ours and of others take in names us as they do.
+#[cfg(test)]
+extern crate self as gateway;
+
 pub use acp::AcpEvents;
 pub use cookies::KeptCookie;
 pub use daemon::DaemonSignals;
@@ -43,7 +50,7 @@ pub use door::{
 };
 pub use entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use guards::{is_host_name, is_origin};
-pub use home_lock::GatewayFile;
+pub use home_lock::{GatewayFile, NamelessGateway, RunningGateway};
 pub use http::ReplyBody;
 pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};

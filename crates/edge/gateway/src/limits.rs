@@ -32,7 +32,10 @@ pub const HANDSHAKE: Duration = Duration::from_secs(10);
 pub const IDLE: Duration = Duration::from_secs(60);
 /// For a body; then 408.
 pub const BODY: Duration = Duration::from_secs(60);
-/// How long a stranger may stay without a login; then 1008.
+/// How long a stranger may stay without a login; then 1008. Who does not answer that close keeps its socket for five seconds more
+/// (the pump's `CLOSING`), and its place among [`STRANGERS_MAX`] with it: it holds what it held before and nothing besides.
+/// Who comes with a wrong credential is told so and has [`ENDING`] to answer, without such a place: those who log in must
+/// not wait for it, and there are [`FAILURES_PER_MIN`] of an address.
 pub const LOGIN: Duration = Duration::from_secs(10);
 /// Between two pings.
 pub const PING: Duration = Duration::from_secs(25);
@@ -46,11 +49,13 @@ pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub const HEADERS_MAX: usize = 100;
 /// Of a request's body unless the configuration says otherwise; more is 413.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// What is read and thrown away of a body that is too long, so that who sends it comes to read the answer; then the
-/// connection is closed.
+/// What is read and thrown away of a body that was answered before it was read (401, 404, 405, 413, 415, ...), so that who
+/// sends it comes to read the answer; then the connection is closed.
 pub const DISCARDED_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 /// How long that may take; then the same.
 pub const DISCARD: Duration = Duration::from_secs(5);
+/// Bodies that this is done for at once, strangers' most of them; the connection of one more is closed at once.
+pub const DISCARDS_MAX: usize = 64;
 /// Requests at once on one HTTP/2 connection.
 pub const STREAMS_MAX: u32 = 200;
 /// Streams that a peer opened and reset before we looked; more end the connection.

@@ -9,12 +9,15 @@ use tokio::sync::Notify;
 
 use crate::entrance::PeerAddress;
 use crate::failures::network;
-use crate::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, CONNECTIONS_PER_LOOPBACK_MAX, STRANGERS_MAX};
+use crate::limits::{
+    CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, CONNECTIONS_PER_LOOPBACK_MAX, DISCARDS_MAX, STRANGERS_MAX,
+};
 
 #[derive(Default)]
 pub(crate) struct ConnectionCounts {
     connections: AtomicUsize,
     strangers: AtomicUsize,
+    discards: AtomicUsize,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     /// Told when a connection goes.
     gone: Notify,
@@ -27,6 +30,8 @@ pub(crate) struct ConnectionPlace {
 }
 
 pub(crate) struct StrangerPlace(Arc<ConnectionCounts>);
+
+pub(crate) struct DiscardPlace(Arc<ConnectionCounts>);
 
 impl ConnectionCounts {
     pub(crate) fn connections(&self) -> usize {
@@ -64,6 +69,12 @@ impl ConnectionCounts {
         (self.strangers.fetch_add(1, Ordering::Relaxed) < STRANGERS_MAX).then_some(place)
     }
 
+    /// For reading what nobody wants; `None`: that is done for enough others.
+    pub(crate) fn discard(self: &Arc<Self>) -> Option<DiscardPlace> {
+        let place = DiscardPlace(self.clone());
+        (self.discards.fetch_add(1, Ordering::Relaxed) < DISCARDS_MAX).then_some(place)
+    }
+
     /// Waits until every connection is gone.
     pub(crate) async fn all_gone(&self) {
         loop {
@@ -95,6 +106,12 @@ impl Drop for ConnectionPlace {
 impl Drop for StrangerPlace {
     fn drop(&mut self) {
         self.0.strangers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for DiscardPlace {
+    fn drop(&mut self) {
+        self.0.discards.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use dialect_gateway::{Code, Scopes};
 use host::{PrincipalCell, user_name};
-use hyper::body::Incoming;
 use hyper::header::{CONNECTION, ORIGIN, UPGRADE};
 use hyper::{Request, Response, StatusCode};
 use vocab::Principal;
@@ -20,7 +19,7 @@ use websocket::handshake;
 use crate::attempts::CameFrom;
 use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
-use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
+use crate::http::{Arrival, ConnectionFacts, ReplyBody, RequestBody, Wire, header, reply};
 use crate::login::LoginDesk;
 use crate::options::TailscaleOptions;
 use crate::owner::{Owner, OwnerLookup};
@@ -142,7 +141,7 @@ pub(crate) async fn answer<S: Wire>(
     state: Arc<ServerState>,
     connection: Arc<ConnectionFacts>,
     arrival: Arrival,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Response<ReplyBody> {
     let wants_page = page::is_wanted(&request);
     let to = Destination::find(&state, request.uri().path(), is_upgrade(&request), wants_page);
@@ -203,7 +202,7 @@ fn not_a_page() -> Response<ReplyBody> {
     refused
 }
 
-async fn web(visit: &Visit, route: Arc<dyn WebRoute>, request: Request<Incoming>) -> Response<ReplyBody> {
+async fn web(visit: &Visit, route: Arc<dyn WebRoute>, request: Request<RequestBody>) -> Response<ReplyBody> {
     let known = match visit.known(request.headers()).await {
         Ok(known) => known,
         Err(refused) => return *refused,
@@ -212,7 +211,7 @@ async fn web(visit: &Visit, route: Arc<dyn WebRoute>, request: Request<Incoming>
         return missing_scope();
     }
     let (head, body) = request.into_parts();
-    let body = match read_body(body, visit.state.access().body_bytes_max).await {
+    let body = match body.read(visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };

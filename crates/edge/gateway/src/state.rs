@@ -353,36 +353,15 @@ mod tests {
 
     use dialect_gateway::Scopes;
     use dialect_gateway::services::access::CredentialKind;
-    use vocab::Later;
 
     use super::*;
     use crate::entrance::PeerAddress;
-    use crate::options::HealthReport;
+    use crate::no_hooks::NoHooks;
     use crate::sse;
     use crate::tokens::{TokenFile, add_token, digest, make_main_token, revoke_token};
 
-    /// Remembers what is to stand in no text.
-    #[derive(Default)]
-    struct Hidden(Mutex<Vec<String>>);
-
-    impl ServerHooks for Hidden {
-        fn health(&self) -> Later<'static, HealthReport> {
-            Box::pin(async { HealthReport { serves: true, json: "{}".to_owned() } })
-        }
-        fn schema(&self) -> Arc<str> {
-            "{}".into()
-        }
-        fn metrics(&self) -> String {
-            String::new()
-        }
-        fn hide(&self, token: &Secret) {
-            held(&self.0).push(token.expose().to_owned());
-        }
-        fn note(&self, _: &str) {}
-    }
-
-    fn state(home: &std::path::Path, access: Access) -> (Arc<Hidden>, ServerState) {
-        let hooks = Arc::<Hidden>::default();
+    fn state(home: &std::path::Path, access: Access) -> (Arc<NoHooks>, ServerState) {
+        let hooks = Arc::<NoHooks>::default();
         let kept = Box::new(TokenFile::new(home));
         let state = ServerState::new(hooks.clone(), Vec::new(), kept, access).unwrap();
         (hooks, state)
@@ -424,13 +403,12 @@ mod tests {
     fn a_token_is_hidden_from_the_moment_on_in_which_it_counts() {
         let home = tempfile::tempdir().unwrap();
         let (hooks, state) = state(home.path(), Access::default());
-        let hides = |token: &str| held(&hooks.0).iter().any(|it| it == token);
         let made = make_main_token(home.path()).unwrap();
-        assert!(state.token_holder(&made).is_some() && hides(made.expose()), "made while we run");
+        assert!(state.token_holder(&made).is_some() && hooks.hides(made.expose()), "made while we run");
         let newer = make_main_token(home.path()).unwrap();
         state.look_at_tokens().unwrap();
-        assert!(state.tokens().holds(&digest(newer.expose())) && hides(newer.expose()), "replaced");
+        assert!(state.tokens().holds(&digest(newer.expose())) && hooks.hides(newer.expose()), "replaced");
         state.set_access(Access { token: Secret::new("of-the-configuration"), ..Access::default() }).unwrap();
-        assert!(hides("of-the-configuration"), "read again");
+        assert!(hooks.hides("of-the-configuration"), "read again");
     }
 }

@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal};
 use engine::Engine;
-use gateway::{Caller, Entrance, EntranceRules, GatewayServer, HealthReport, MessagePipe, ServerHooks, ServerOptions};
+use gateway::{Caller, Entrance, EntranceRules, GatewayServer, MessagePipe, ServerOptions};
 use host::{DaemonEnding, Ended, OnLost, PumpOptions, pump_messages};
 use testkit::{Stage, StageOptions};
 use vocab::Later;
+
+#[path = "it/no_hooks.rs"]
+mod no_hooks;
+use no_hooks::NoHooks;
 
 const SOCKETS: usize = 2_000;
 const FIRST: usize = 200;
@@ -46,20 +50,6 @@ impl Entrance for Door {
     }
     fn rules(&self) -> EntranceRules {
         EntranceRules::default()
-    }
-}
-
-struct Silent;
-
-impl ServerHooks for Silent {
-    fn health(&self) -> Later<'static, HealthReport> {
-        Box::pin(async { HealthReport { serves: true, json: String::new() } })
-    }
-    fn schema(&self) -> Arc<str> {
-        "".into()
-    }
-    fn metrics(&self) -> String {
-        String::new()
     }
 }
 
@@ -109,7 +99,7 @@ fn a_socket_that_waits_costs_little() {
             GatewayOptions::new("test", Arc::new(host::WallClock), Arc::new(testkit::fakes::CountedIds::default()));
         let door: Arc<dyn Entrance> = Arc::new(Door(stage.engine.clone(), Arc::new(dialect)));
         let endpoints = vec![("/", door)];
-        let handle = GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::new(Silent)).await;
+        let handle = GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::<NoHooks>::default()).await;
         (handle.expect("a server"), stage)
     });
     let address = handle.addresses()[0];

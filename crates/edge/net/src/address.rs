@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use hyper::Uri;
+use hyper::http::uri::Scheme;
 
 /// The host of a base URL, in small letters; `None`: it has none.
 pub fn host(base_url: &str) -> Option<String> {
@@ -17,6 +18,19 @@ pub fn is_local(base_url: &str) -> bool {
         Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
+}
+
+/// The host that a base URL leads to by plain http, where that is another machine: whoever sits on the way reads what is
+/// sent there. `None`: nobody does, or it leads nowhere. A name is taken for this machine only where the resolver is not
+/// asked what it means.
+pub fn open_way(base_url: &str) -> Option<String> {
+    let uri: Uri = base_url.trim().parse().ok()?;
+    let host = uri.host()?.to_ascii_lowercase();
+    let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost",
+    };
+    (uri.scheme() != Some(&Scheme::HTTPS) && !is_here).then_some(host)
 }
 
 #[cfg(test)]
@@ -41,5 +55,31 @@ mod tests {
             assert_eq!(host(url).as_deref(), want, "{url}");
             assert_eq!(is_local(url), local, "{url}");
         }
+    }
+    #[test]
+    fn an_open_way_is_plain_http_to_another_machine() {
+        for open in [
+            "http://192.168.1.5:11434/v1",
+            " HTTP://Lab.example/v1 ",
+            "http://localhost@lab.example/v1",
+            "http://127.0.0.1.lab.example",
+            "http://localhost.lab.example",
+            "http://gpu.localhost/v1",
+            "http://[fd00::1]:1/v1",
+            "ftp://lab.example/v1",
+        ] {
+            assert!(open_way(open).is_some(), "{open}");
+        }
+        for closed in [
+            "https://lab.example/v1",
+            "HTTPS://192.168.1.5",
+            "http://127.0.0.1:1",
+            "http://[::1]:1",
+            "http://LocalHost",
+            "",
+        ] {
+            assert_eq!(open_way(closed), None, "{closed}");
+        }
+        assert_eq!(open_way("http://me:word@Lab.example:1/v1").as_deref(), Some("lab.example"));
     }
 }

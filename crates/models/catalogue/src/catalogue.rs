@@ -13,11 +13,11 @@ use crate::auto::{Auto, AutoName, LocalServer};
 use crate::built_in::{self, BuiltInModels};
 use crate::configured::{AnyOfOpenAi, ConfiguredModels};
 use crate::described::DescribedModels;
-use crate::names::{ModelNames, NameContext};
-use crate::pick;
+use crate::names::{self, ModelNames, NameContext};
 use crate::server::ServerModels;
 use crate::source::{Source, SourceKind, all};
 use crate::sources_report::{SourceReport, Standing, standing};
+use crate::{left_out, pick};
 
 /// What a catalogue is made of.
 pub(crate) struct Sources {
@@ -56,6 +56,8 @@ pub struct Catalogue {
     chain: Option<FallbackChain>,
     /// Models that the user's own settings name, whether or not a list has them.
     named: Vec<String>,
+    /// Files that describe providers which nobody could read: see [`left_out::unread`].
+    unread: Vec<String>,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
     /// Others than the user name models here: of files only those are played that the user's own settings name.
@@ -69,11 +71,11 @@ struct FallbackChain {
 }
 
 impl Catalogue {
-    pub(crate) fn new(sources: Sources, names: ModelNames, lists_tour: bool) -> Self {
+    pub(crate) fn new(sources: Sources, names: ModelNames, unread: Vec<String>, lists_tour: bool) -> Self {
         let configured = sources.configured.names().cloned().collect();
         let context = NameContext { configured, server: sources.server.is_some() };
         let named = names.slugs().map(|slug| pick::split_level(slug).0.to_owned()).collect();
-        Self { sources: sources.in_order(), names, context, chain: None, named, lists_tour, is_shared: false }
+        Self { sources: sources.in_order(), names, context, chain: None, named, unread, lists_tour, is_shared: false }
     }
 
     /// The settings name this model, too.
@@ -103,6 +105,11 @@ impl Catalogue {
         for source in &self.sources {
             match source.resolve(slug) {
                 Some(Ok(model)) if model.unlisted => {
+                    // Who takes any name would take what is said to another server.
+                    let unread = left_out::unread(slug, &self.unread).filter(|_| !names::is_of(slug, &model.provider));
+                    if let Some(fault) = unread {
+                        return Err(fault);
+                    }
                     let unlisted = !self.named.iter().any(|named| **named == *model.slug || named == slug);
                     return Ok(ModelInfo { unlisted, ..model });
                 }
@@ -111,7 +118,7 @@ impl Catalogue {
                 None => {}
             }
         }
-        Err(self.unknown(slug))
+        Err(left_out::unread(slug, &self.unread).unwrap_or_else(|| self.unknown(slug)))
     }
 
     /// Lists have always had another order than the lookup: what the user described comes first there, and the tour last.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use providers::Client;
 use providers::detect::{Choice, Server, settled};
-use vocab::{Fault, ModelInfo};
+use vocab::{Fault, ModelInfo, Provider};
 
 use crate::account_models::{AccountModels, AccountSource};
 use crate::auto::Auto;
@@ -66,6 +66,10 @@ pub async fn choose(settings: &ModelSettings, accounts: &Arc<AccountModels>) -> 
     let asked = chooser.asked();
     let choice = chooser.choice(&asked).await?;
     let mut chosen = chooser.finish(choice)?;
+    // A server that takes any name was asked for one that may be another's.
+    if asked.model().is_some() && !settings.described.unread.is_empty() {
+        chosen.catalogue.resolve(&chosen.model)?;
+    }
     suggest::follow(&settings.wanted, &mut chosen);
     chosen.catalogue.name(&chosen.model);
     Ok(chosen)
@@ -250,6 +254,7 @@ impl<'a> Chooser<'a> {
             None => self.settled().map(|server| self.client(&server)).transpose()?,
         };
         let ModelSettings { wanted, described, names, api_key, idle_timeout_ms, keyring, .. } = self.settings;
+        let unread = described.unread.clone();
         let key = api_key.as_ref().filter(|_| takes_key).map(|key| (&*provider, key));
         let mut described = DescribedModels::new(&described.providers, key, *idle_timeout_ms, keyring);
         described.server = server.clone();
@@ -258,7 +263,7 @@ impl<'a> Chooser<'a> {
         let is_searching = auto.is_some() && server.is_none();
         let sources =
             Sources { described, configured: self.configured, accounts, server: server.map(ServerModels), auto };
-        let mut catalogue = Catalogue::new(sources, names.clone(), is_tour || !wanted.loose);
+        let mut catalogue = Catalogue::new(sources, names.clone(), unread, is_tour || !wanted.loose);
         // What is still looked for stands before nobody yet.
         if let Some(meant) = self.meant.as_ref().filter(|_| !is_searching) {
             catalogue.chain(&model, &meant.slugs);

@@ -9,10 +9,10 @@ use net::{Late, Proxy};
 use providers::{Api, Client, Config, models, openrouter};
 use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 
-use crate::account_keys::checked;
 use crate::keys::{KeysAndHeaders, LateKey};
 use crate::left_out::{self, LeftOut};
 use crate::names;
+use crate::pairing;
 use crate::settings::ModelSettings;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
@@ -54,7 +54,7 @@ impl ConfiguredModels {
                 Ok(source) => sources.all.push(source),
                 Err(fault) => {
                     sources.notes.push(format!("{} is left out: {}", provided.name, fault.message));
-                    sources.left_out.push(LeftOut::configured(&provided.name, fault.message));
+                    sources.left_out.push(LeftOut::refused(&provided.name, fault));
                 }
             }
         }
@@ -211,11 +211,13 @@ impl ConfiguredSource {
         let name = provided.name.clone();
         let given = setup.api_key.clone().filter(|_| wants(setup, &name));
         let origin = if given.is_some() { KeyOrigin::Flag } else { provided.origin.clone() };
+        // The key of this run stands beside no address.
+        let is_paired = given.is_none() && pairing::configured(&provided);
         let word = given.map(Word::Plain).or_else(|| provided.key.clone());
         let key = word.map(|word| LateKey::new(format!("the API key of {name}"), word));
         let default = provided.default_model().map(Arc::from);
         let api = provided.api;
-        let client = Client::new(config(setup, provided, key.clone())?)?;
+        let client = Client::new(Config { is_paired, ..config(setup, provided, key.clone()) })?;
         Ok(Self { client, key, api, origin, default })
     }
 
@@ -257,12 +259,10 @@ fn shown(mut model: ModelInfo) -> ModelInfo {
     model
 }
 
-fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) -> Result<Config, Fault> {
+fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) -> Config {
     let Provided { name, api, base_url, key_header, key_name, headers, compat, models: entries, ca_file, .. } =
         provided;
-    let bare = key.is_none() && headers.is_empty();
-    // A key never goes in the clear to another machine; who has none has nothing to lose.
-    let mut config = Config::new(if bare { base_url } else { checked(&name, &base_url)? });
+    let mut config = Config::new(base_url);
     let held = |(header, word): (String, Word)| {
         let held = LateKey::new(format!("the header {header} of {name}"), word);
         (header, held)
@@ -283,7 +283,7 @@ fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) 
     config.proxy = Proxy::from_env(&config.base_url, |name| std::env::var(name).ok());
     config.provider = Some(name);
     setup.time_and_window(&mut config);
-    Ok(config)
+    config
 }
 
 /// Models of a provider that the configuration describes: those of its own table, then those of `models` with its name

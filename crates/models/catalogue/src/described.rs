@@ -9,6 +9,7 @@ use providers::{Api, Client, Compat, Config, Secret};
 use vocab::{Chat, Fault, FaultKind, Keyring, ModelInfo};
 
 use crate::keys::{KeysAndHeaders, LateKey};
+use crate::pairing;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
 use crate::vendors::{completed, proof};
@@ -39,6 +40,7 @@ struct DescribedServer {
     base_url: Arc<str>,
     headers: Vec<(String, Word)>,
     credentials: Arc<KeysAndHeaders>,
+    is_paired: bool,
     idle_timeout_ms: Option<u64>,
     keyring: Keyring,
     made: OnceLock<Result<Client, Fault>>,
@@ -56,6 +58,8 @@ impl DescribedModels {
         for provider in providers {
             let name = &provider.name;
             let given = key.filter(|(whose, _)| *whose == &**name).map(|(_, key)| Word::Plain(key.clone()));
+            // The key of this run stands beside no address.
+            let is_given = given.is_some();
             let word = given.or_else(|| provider.key.clone());
             let key = word.map(|word| LateKey::new(format!("the API key of {name}"), word));
             let mut clients: Vec<Arc<DescribedServer>> = Vec::new();
@@ -74,6 +78,7 @@ impl DescribedModels {
                         base_url: model.info.base_url.clone(),
                         headers: model.headers.clone(),
                         credentials: Arc::new(KeysAndHeaders { key: key.clone(), headers }),
+                        is_paired: !is_given && pairing::described(provider.key.as_ref(), &model.headers),
                         idle_timeout_ms,
                         keyring: keyring.clone(),
                         made: OnceLock::new(),
@@ -188,6 +193,7 @@ impl DescribedServer {
         config.api = self.api;
         config.keyring = self.keyring.clone();
         config.provider = Some(self.provider.clone());
+        config.is_paired = self.is_paired;
         config.proxy = Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
         if let Some(ms) = self.idle_timeout_ms {
             config.idle_timeout_ms = ms;

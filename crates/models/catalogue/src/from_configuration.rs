@@ -9,6 +9,7 @@ use vocab::Keyring;
 
 use crate::account_keys::AccountSettings;
 use crate::names::ModelNames;
+use crate::pairing;
 use crate::settings::{Lookout, ModelSettings, Wanted};
 use crate::vendors::gather;
 
@@ -23,6 +24,7 @@ pub fn from_configuration(
     let elsewhere = base_url(config);
     let gathered = gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
+    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers));
     let settings = ModelSettings {
         wanted: Wanted {
             model: config.model().map(str::to_owned),

@@ -55,7 +55,7 @@ impl LateKey {
 
     pub(crate) async fn get(&self) -> Result<Secret, Fault> {
         let value = match &self.word {
-            Word::Plain(secret) => return Ok(secret.clone()),
+            Word::Plain(secret) | Word::Variable(_, secret) => return Ok(secret.clone()),
             Word::File(path) => self.read(path),
             Word::Command(command) => {
                 let mut printed = self.printed.lock().await;

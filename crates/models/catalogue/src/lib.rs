@@ -20,6 +20,7 @@ mod from_configuration;
 mod keys;
 mod left_out;
 mod names;
+mod pairing;
 mod pick;
 mod server;
 mod settings;

@@ -4,6 +4,8 @@
 mod accounts;
 mod local;
 mod many;
+mod pairing;
+mod unread;
 
 use std::sync::Arc;
 

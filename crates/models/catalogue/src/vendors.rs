@@ -94,6 +94,8 @@ pub struct Provided {
     pub name: Arc<str>,
     pub api: Api,
     pub base_url: String,
+    /// The address stands in the user's table of this provider, so what stands beside it is meant for that very server.
+    pub is_own_address: bool,
     pub key: Option<Word>,
     pub key_header: Option<KeyHeader>,
     /// The variable that people set, for hints.
@@ -201,7 +203,8 @@ fn known(
     let api = entry.and_then(|entry| entry.api).or(facts.map(|facts| facts.apis[0])).unwrap_or(Api::Completions);
     let base_url = completed(api, said.unwrap_or(own_url), own_url);
     let name = vendor.keys.first().map(|(name, _)| Arc::from(*name));
-    Some(provided(vendor.name, api, base_url, entry, Keyed { key, header, origin, name }))
+    let provided = provided(vendor.name, api, base_url, entry, Keyed { key, header, origin, name });
+    Some(Provided { is_own_address: moved.is_none() && provided.is_own_address, ..provided })
 }
 
 /// One of the user's own.
@@ -225,6 +228,7 @@ fn provided(name: &str, api: Api, base_url: String, entry: Option<&ProviderEntry
         name: name.into(),
         api,
         base_url,
+        is_own_address: entry.is_some_and(|entry| entry.base_url.is_some()),
         key: keyed.key,
         key_header: keyed.header,
         key_name: keyed.name,
@@ -248,7 +252,7 @@ fn key(
         None => own,
     };
     if let Some((name, secret, header)) = variable {
-        return (Some(Word::Plain(secret)), header, KeyOrigin::Env(name.to_owned()));
+        return (Some(Word::Variable(name.to_owned(), secret)), header, KeyOrigin::Env(name.to_owned()));
     }
     if let Some(command) = entry.and_then(|entry| entry.secret_command.clone()) {
         return (Some(Word::Command(command)), None, KeyOrigin::Command);

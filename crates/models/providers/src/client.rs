@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use net::address::is_local;
+use net::address::{is_local, open_way};
 use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
 use vocab::{Chat, Fault, FaultKind, Keyring, Later, ModelFault, ModelInfo, Provider};
 
@@ -45,6 +45,9 @@ pub struct Config {
     pub headers: Vec<(String, Secret)>,
     /// Asked before the first request for a key and headers, instead of the two above.
     pub late: Option<Late>,
+    /// The user has written this key and these headers beside this very address, so they go there by plain http as well.
+    /// Without that nothing that proves who we are goes to another machine unencrypted.
+    pub is_paired: bool,
     /// Sent with every call, and shown in logs; names in lower case.
     pub greeting: Vec<(&'static str, String)>,
     pub listing: Listing,
@@ -83,6 +86,7 @@ impl Config {
             key_name: None,
             headers: Vec::new(),
             late: None,
+            is_paired: false,
             greeting: Vec::new(),
             listing: Listing::Server,
             compat: Compat::default(),
@@ -97,6 +101,24 @@ impl Config {
             ca_file: None,
             keyring: Keyring::default(),
         }
+    }
+}
+
+impl Config {
+    /// Here and not where addresses and keys are found: whatever brings the two together has to come by.
+    fn check_way(&self) -> Result<(), Fault> {
+        let proves = self.api_key.is_some() || self.late.is_some() || !self.headers.is_empty();
+        let Some(host) = open_way(&self.base_url).filter(|_| proves && !self.is_paired) else { return Ok(()) };
+        let unset = match &self.key_name {
+            Some(name) => format!("unset {name} if that server wants no key"),
+            None => "take the key away if that server wants none".to_owned(),
+        };
+        let provider = self.provider.as_deref().unwrap_or_else(|| provider_name(&self.base_url));
+        let message =
+            format!("the key of {provider} is not sent to {host}: plain http shows it to everybody on the way");
+        let fault = Fault::new(FaultKind::Invalid, message).hint(format!("use an https address; or {unset}"));
+        Err(fault
+            .hint("a key that your own files have beside that very address is sent: docs/models.md, Local servers"))
     }
 }
 
@@ -134,8 +156,10 @@ struct Catalogue {
 }
 
 impl Client {
-    /// Touches neither network nor disk. Fails on a base URL or a key that could never work.
+    /// Touches neither network nor disk. Fails on a base URL or a key that could never work, and on a key that others on
+    /// the way would read.
     pub fn new(mut config: Config) -> Result<Self, Fault> {
+        config.check_way()?;
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
         let known = KnownCredentials { key: config.api_key.clone(), headers: config.headers.clone() };

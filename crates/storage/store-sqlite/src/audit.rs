@@ -227,10 +227,9 @@ mod tests {
 
     use super::*;
 
-    /// How many statements are prepared to check so many lines of so many sessions.
-    async fn prepared(sessions: u64, lines: u64) -> usize {
-        let home = tempfile::tempdir().unwrap();
-        let store = crate::SqliteStore::new(home.path().to_owned());
+    /// A database with so many sessions, each written by appends of so many entries.
+    async fn written(home: &std::path::Path, sessions: u64, appends: &[u64]) -> Connection {
+        let store = crate::SqliteStore::new(home.to_owned());
         for number in 0..sessions {
             let lease = store.create(NewSession {
                 id: SessionId::from(format!("s{number}")),
@@ -240,14 +239,25 @@ mod tests {
                 at_ms: 1,
                 parent: None,
             });
-            for seq in 1..=lines {
-                let body = Body::User { turn: None, parts: vec![Part::text("hello")], from: UserFrom::Prompt };
-                let entry = Entry { seq, parent: seq - 1, at_ms: 5, body, by: Some(Principal::user("ann")) };
-                store.append(&lease, vec![Arc::new(entry)], Durability::Commit).await.unwrap();
+            let mut last = 0;
+            for count in appends {
+                let entry = |seq| {
+                    let body = Body::User { turn: None, parts: vec![Part::text("hello")], from: UserFrom::Prompt };
+                    Arc::new(Entry { seq, parent: seq - 1, at_ms: 5, body, by: Some(Principal::user("ann")) })
+                };
+                let entries = (last + 1..=last + count).map(entry).collect();
+                store.append(&lease, entries, Durability::Commit).await.unwrap();
+                last += count;
             }
         }
         drop(store);
-        let mut connection = Connection::open(home.path().join("sessions.db")).unwrap();
+        Connection::open(home.join("sessions.db")).unwrap()
+    }
+
+    /// How many statements are prepared to check so many lines of so many sessions.
+    async fn prepared(sessions: u64, lines: u64) -> usize {
+        let home = tempfile::tempdir().unwrap();
+        let mut connection = written(home.path(), sessions, &vec![1; lines as usize]).await;
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
         // It is asked when a statement is prepared, once for each SELECT in it.
@@ -272,5 +282,29 @@ mod tests {
             let long = prepared(sessions, lines).await;
             assert!(long < 2 * short, "{sessions} sessions of {lines} lines: {long}, and not {short}");
         }
+    }
+
+    /// Somebody moves an entry to where no reader looks for it, behind the last that a row of ours has: it is gone from the
+    /// log, and the row must not be a witness that it is there.
+    #[tokio::test]
+    async fn a_row_with_more_records_than_we_write_is_no_witness() {
+        let (home, twin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let full = ROW_RECORDS_MAX as u64;
+        let place = full as i64;
+        let connection = written(home.path(), 1, &[full, 1]).await;
+        // The same log with other rows: here the entry stands behind another one, in the form that it has there.
+        let twin = written(twin.path(), 1, &[full - 1, 2]).await;
+        let more = |connection: &Connection, seq: i64| -> Vec<u8> {
+            connection.query_row("SELECT more FROM records WHERE seq = ?1", [seq], |row| row.get(0)).unwrap()
+        };
+        let moved = [more(&connection, 1), more(&twin, place)].concat();
+        let verdict =
+            |connection: &Connection| verify(connection, None).unwrap_or_else(|_| panic!("it cannot be read"));
+        assert!(matches!(verdict(&connection), AuditVerdict::Whole { .. }));
+        connection.execute("UPDATE records SET more = ?1 WHERE seq = 1", [moved]).unwrap();
+        assert_eq!(connection.execute("DELETE FROM records WHERE seq = ?1", [place + 1]).unwrap(), 1);
+        let missing = format!("entry {} of session s0 is missing from its log", full + 1);
+        let verdict = verdict(&connection);
+        assert!(matches!(&verdict, AuditVerdict::Broken { why, .. } if *why == missing), "{verdict:?}");
     }
 }

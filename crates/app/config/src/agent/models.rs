@@ -60,6 +60,8 @@ pub struct DescribedModels {
     pub unspoken: Vec<Unspoken>,
     /// Providers that are described wrongly, and what is wrong.
     pub left_out: Vec<(Arc<str>, String)>,
+    /// Files that say nothing to us, and why: whom they describe is not known, so any name may be theirs.
+    pub unread: Vec<String>,
     /// For stderr, one line each.
     pub notes: Vec<String>,
 }
@@ -74,7 +76,9 @@ impl DescribedModels {
             return self.notes.push(format!("{file}: there is no `providers`, so it adds no models"));
         };
         let TreeValue::Map(pairs) = &providers.value else {
-            return self.notes.push(format!("{file}: `providers` wants a table, has {}", providers.value.kind()));
+            let wrong = format!("{file}: `providers` wants a table, has {}", providers.value.kind());
+            self.unread.push(wrong.clone());
+            return self.notes.push(wrong);
         };
         for (name, node) in pairs {
             // A copy for another program, or a link, says nothing new.

@@ -38,6 +38,7 @@ fn shown(models: &DescribedModels) -> String {
         let key = match &provider.key {
             None => "none",
             Some(Word::Plain(_)) => "plain",
+            Some(Word::Variable(..)) => "variable",
             Some(Word::Command(_)) => "command",
             Some(Word::File(_)) => "file",
         };
@@ -83,7 +84,7 @@ fn a_whole_provider_is_read() {
           }
         }"#,
         expect![[r#"
-            zoo key=plain
+            zoo key=variable
               zoo/big name=Big One url=http://127.0.0.1:9/v1 window=1000000 max=Some(64000) images=true thinking=true headers=["x-a", "X-B"]
               zoo/vendor/small name=vendor/small url=http://127.0.0.1:9/v1 window=128000 max=Some(16384) images=false thinking=false headers=["X-A"]
             ant key=command

@@ -11,6 +11,8 @@ use crate::Env;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     Plain(Secret),
+    /// The value of the variable of this name.
+    Variable(String, Secret),
     /// Run by a shell when the value is needed; its output is the value.
     Command(Secret),
     /// Read whenever the value is needed.
@@ -24,13 +26,14 @@ impl Word {
         if let Some(command) = text.strip_prefix('!') {
             return Secret::new(command).map(Word::Command);
         }
-        env(text).as_deref().and_then(Secret::new).or_else(|| Secret::new(text)).map(Word::Plain)
+        let value = env(text).as_deref().and_then(Secret::new);
+        value.map(|value| Word::Variable(text.to_owned(), value)).or_else(|| Secret::new(text).map(Word::Plain))
     }
 
     /// The value, where it is known already.
     pub fn plain(&self) -> Option<&Secret> {
         match self {
-            Word::Plain(secret) => Some(secret),
+            Word::Plain(secret) | Word::Variable(_, secret) => Some(secret),
             Word::Command(_) | Word::File(_) => None,
         }
     }

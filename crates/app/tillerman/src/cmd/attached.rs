@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ::gateway::GatewayFile;
+use ::gateway::{GatewayFile, RunningGateway};
 use anyhow::Context;
 use attach::{AtEnd, AttachTo, FoundGateway, OwnGateway, Relay, RelayLines, Relayed, SentWords};
 use console::{Console, FEED_BYTES, Interaction, KeyboardUse, StandardStreams, TYPED_MAX, Typed, feed_lines};
@@ -54,7 +54,10 @@ pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fau
     let given = std::env::var(TOKEN).ok().as_deref().and_then(Secret::new);
     let found = own.find(to, given)?;
     if found.is_none() {
-        host::note("no gateway runs for this home: going on without");
+        host::note(&match RunningGateway::look(&place) {
+            Ok(RunningGateway::Nameless(nameless)) => format!("{}: going on without", nameless.fault().message),
+            _ => "no gateway runs for this home: going on without".to_owned(),
+        });
     }
     Ok(found)
 }

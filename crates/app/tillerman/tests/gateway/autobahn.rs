@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use dialect_gateway::Scopes;
 use gateway::limits::{CONTROL_PER_S, FRAGMENTS_MAX, MESSAGE_BYTES_MAX};
-use gateway::{
-    Access, Caller, Entrance, EntranceRules, GatewayServer, HealthReport, MessagePipe, ServerHooks, ServerOptions,
-};
+use gateway::{Access, Caller, Entrance, EntranceRules, GatewayServer, MessagePipe, ServerOptions};
 use host::{DaemonEnding, Ended, MessageSink, MessageStream};
 use serde_json::{Value, json};
 use testkit::{Stage, StageOptions};
@@ -28,6 +26,7 @@ use websocket::{
 use wire::{Close, CloseCode};
 
 use crate::clients::or_skip;
+use crate::no_hooks::NoHooks;
 use crate::peers_install::{INSTALL_PATIENCE, cached, filled, kept_by_pyenv, python, run};
 
 const AUTOBAHN: &str = "autobahntestsuite==25.10.1";
@@ -75,21 +74,6 @@ impl Entrance for Echo {
     fn rules(&self) -> EntranceRules {
         EntranceRules { binary: Binary::Ignored, scopes: Scopes::CHAT, ..EntranceRules::default() }
     }
-}
-
-struct Nothing;
-
-impl ServerHooks for Nothing {
-    fn health(&self) -> Later<'static, HealthReport> {
-        Box::pin(async { HealthReport { serves: true, json: "{}".to_owned() } })
-    }
-    fn schema(&self) -> Arc<str> {
-        "{}".into()
-    }
-    fn metrics(&self) -> String {
-        String::new()
-    }
-    fn note(&self, _: &str) {}
 }
 
 /// The interpreter of an environment of Python 2.7, for what was never written for another; one of Python 3 makes it.
@@ -201,7 +185,8 @@ fn autobahn_on_the_server() {
         let (_stage, handle) = runtime.block_on(async {
             let stage = Stage::new(StageOptions::default());
             let endpoints = vec![("/", Arc::new(Echo) as Arc<dyn Entrance>)];
-            let started = GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::new(Nothing)).await;
+            let started =
+                GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::<NoHooks>::default()).await;
             let handle = started.expect("a server");
             handle.set_ready();
             (stage, handle)

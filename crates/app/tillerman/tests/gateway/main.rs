@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod matching;
+#[path = "../../../../edge/gateway/tests/it/no_hooks.rs"]
+mod no_hooks;
 #[allow(dead_code)] // Each of the binaries uses its part.
 #[path = "../it/peers_install.rs"]
 mod peers_install;

@@ -3,15 +3,19 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::EXPECT;
+use hyper::{Request, Version};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::acp::AcpEvents;
 use crate::limits::{BODY, DISCARD, DISCARDED_BYTES_MAX};
+use crate::places::ConnectionCounts;
 use crate::sse::SseBody;
 
 /// What an answer carries.
@@ -70,16 +74,56 @@ pub(crate) enum BodyFault {
     Broken,
 }
 
-/// What is too long is refused at once; the rest of it is thrown away meanwhile.
-pub(crate) async fn read(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
-    let read = match body.size_hint().lower() > bytes_max as u64 {
-        true => Err(BodyFault::TooLong),
-        false => timeout(BODY, whole(&mut body, bytes_max)).await.unwrap_or(Err(BodyFault::TooSlow)),
-    };
-    if read == Err(BodyFault::TooLong) {
-        tokio::spawn(timeout(DISCARD, discard(body)));
+/// The body of a request. Whoever answers before all of it is read drops it, and the rest is thrown away meanwhile: Python's
+/// `http.client`, for one, writes all of a body before it reads, and were the connection closed with bytes in it that nobody
+/// has read, the answer would be lost to it. The answer does not wait for this, so who reads it earlier may stop.
+pub(crate) struct RequestBody {
+    /// `None`: nothing is left of it, or it was waited for long enough.
+    unread: Option<Incoming>,
+    places: Arc<ConnectionCounts>,
+    /// Over HTTP/2 an answer has a stream of its own, whatever becomes of the body.
+    is_http1: bool,
+    /// Who sends it asks first, and sends nothing when the answer is a refusal.
+    asks_first: bool,
+}
+
+impl RequestBody {
+    pub(crate) fn of(request: Request<Incoming>, places: &Arc<ConnectionCounts>) -> Request<Self> {
+        let is_http1 = request.version() < Version::HTTP_2;
+        let asks_first = request.headers().contains_key(EXPECT);
+        request.map(|incoming| Self { unread: Some(incoming), places: places.clone(), is_http1, asks_first })
     }
-    read
+
+    /// What is too long is refused at once.
+    pub(crate) async fn read(mut self, bytes_max: usize) -> Result<Bytes, BodyFault> {
+        let Some(body) = &mut self.unread else { return Ok(Bytes::new()) };
+        if body.size_hint().lower() > bytes_max as u64 {
+            return Err(BodyFault::TooLong);
+        }
+        // Whoever asked is told to send.
+        self.asks_first = false;
+        let read = timeout(BODY, whole(body, bytes_max)).await.unwrap_or(Err(BodyFault::TooSlow));
+        if read != Err(BodyFault::TooLong) {
+            // All of it is there; or it was waited for long enough.
+            self.unread = None;
+        }
+        read
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        let Some(body) = self.unread.take() else { return };
+        if !self.is_http1 || self.asks_first || body.is_end_stream() {
+            return;
+        }
+        if let Some(place) = self.places.discard() {
+            tokio::spawn(async move {
+                let _ = timeout(DISCARD, discard(body)).await;
+                drop(place);
+            });
+        }
+    }
 }
 
 async fn whole(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
@@ -94,8 +138,6 @@ async fn whole(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault
     Ok(whole.freeze())
 }
 
-/// Python's `http.client`, for one, writes all of a body before it reads: were the connection closed with bytes in it that
-/// nobody has read, the answer would be lost to it. The answer does not wait for this, so who reads it earlier may stop.
 async fn discard(mut body: Incoming) {
     let mut discarded = 0;
     while let Some(Ok(piece)) = next(&mut body).await {

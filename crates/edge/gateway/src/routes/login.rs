@@ -2,7 +2,6 @@
 
 use dialect_gateway::Code;
 use dialect_gateway::services::access::AttemptKind;
-use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SET_COOKIE};
 use hyper::{Request, Response, StatusCode};
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use vocab::Secret;
 use super::{Visit, WRONG};
 use crate::cookies::set_cookie;
 use crate::credentials;
-use crate::http::{ReplyBody, read_body, reply};
+use crate::http::{ReplyBody, RequestBody, reply};
 use crate::limits::COOKIE_DAYS;
 use crate::login::LoginRefused;
 
@@ -20,8 +19,8 @@ struct LoginBody {
     token: String,
 }
 
-pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
-    let body = match read_body(request.into_body(), visit.state.access().body_bytes_max).await {
+pub(super) async fn login(visit: &Visit, request: Request<RequestBody>) -> Response<ReplyBody> {
+    let body = match request.into_body().read(visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };
@@ -51,9 +50,9 @@ struct LogoutBody {
     everywhere: bool,
 }
 
-pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
+pub(super) async fn logout(visit: &Visit, request: Request<RequestBody>) -> Response<ReplyBody> {
     let cookies = credentials::cookies(request.headers());
-    let body = match read_body(request.into_body(), visit.state.access().body_bytes_max).await {
+    let body = match request.into_body().read(visit.state.access().body_bytes_max).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
     };

@@ -1,7 +1,6 @@
 //! The page for browsers: bytes that hold no data, so everybody may have them unless the configuration says otherwise.
 
 use dashboard::PageFile;
-use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderName, HeaderValue,
     IF_NONE_MATCH, REFERRER_POLICY, VARY, WWW_AUTHENTICATE, X_FRAME_OPTIONS,
@@ -9,7 +8,7 @@ use hyper::header::{
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::Visit;
-use crate::http::{ReplyBody, header, reply};
+use crate::http::{ReplyBody, RequestBody, header, reply};
 use crate::state::ServerState;
 
 /// What a page of ours never needs.
@@ -30,7 +29,7 @@ pub(super) fn find(state: &ServerState, path: &str, wants_page: bool) -> Option<
     dashboard::find(path).or_else(|| is_anywhere.then_some(dashboard::PAGE))
 }
 
-pub(super) async fn page(visit: &Visit, file: PageFile, request: &Request<Incoming>) -> Response<ReplyBody> {
+pub(super) async fn page(visit: &Visit, file: PageFile, request: &Request<RequestBody>) -> Response<ReplyBody> {
     let headers = request.headers();
     if !visit.state.access().dashboard.public_shell
         && let Err(mut refused) = visit.known(headers).await

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use dialect_gateway::Code;
 use dialect_gateway::services::access::CredentialKind;
 use host::{Ended, MessageSink};
-use hyper::body::Incoming;
 use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
     UPGRADE,
@@ -25,7 +24,7 @@ use super::{NOBODY, Visit, WRONG, missing_scope};
 use crate::acp;
 use crate::credentials::{Basis, CallerFound, subprotocol};
 use crate::entrance::{Caller, Entrance};
-use crate::http::{ReplyBody, Wire, header, reply};
+use crate::http::{ReplyBody, RequestBody, Wire, header, reply};
 use crate::limits::{ENDING, KNOWN, PINGS, STRANGER};
 use crate::state::ServerState;
 
@@ -43,7 +42,7 @@ enum Admitted {
 pub(super) async fn upgrade<S: Wire>(
     visit: Visit,
     entrance: Arc<dyn Entrance>,
-    mut request: Request<Incoming>,
+    mut request: Request<RequestBody>,
 ) -> Response<ReplyBody> {
     let key = match asked(&request) {
         Ok(key) => key.to_owned(),
@@ -85,7 +84,7 @@ pub(super) async fn upgrade<S: Wire>(
 }
 
 /// The client's key, where this is a handshake.
-fn asked(request: &Request<Incoming>) -> Result<&str, Box<Response<ReplyBody>>> {
+fn asked(request: &Request<RequestBody>) -> Result<&str, Box<Response<ReplyBody>>> {
     let refuse = |message| Box::new(reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message));
     if request.version() != Version::HTTP_11 {
         return Err(refuse("a WebSocket begins with HTTP/1.1"));

@@ -83,3 +83,35 @@ fn a_stale_file_ends_no_stranger() {
     drop(lock);
     assert_eq!(gateway::cli::stop(home.path()).expect("an answer").exit_code, 3, "the lock is free: none runs");
 }
+
+/// The lock tells whether a gateway runs; its file is only what it says of itself.
+#[test]
+fn a_gateway_whose_file_is_gone_or_spoilt_runs_all_the_same() {
+    let home = tempfile::tempdir().expect("a directory");
+    let lock = safefile::Lock::try_take(&home.path().join("lock")).expect("a lock").expect("it is free");
+    let us = std::process::id();
+    for (file, what) in [(None, "gateway.json is missing"), (Some("{\"pid\":"), "gateway.json cannot be read: EOF")] {
+        if let Some(text) = file {
+            std::fs::write(home.path().join("gateway.json"), text).expect("a file");
+        }
+        let status = gateway::cli::status(home.path(), false).expect("an answer");
+        let who = format!("running: pid {us}, by its lock, but ");
+        assert!(status.text.starts_with(&who) && status.text.contains(what), "{}", status.text);
+        assert!(status.text.contains(&format!("`kill {us}` ends it")) && status.exit_code == 1, "{status:?}");
+        let status = gateway::cli::status(home.path(), true).expect("an answer");
+        let json: serde_json::Value = serde_json::from_str(&status.text).expect("JSON");
+        assert_eq!((&json["status"], &json["pid"], status.exit_code), (&"unknown".into(), &us.into(), 1));
+        for asked in [gateway::cli::stop(home.path()), gateway::cli::url(home.path(), None)] {
+            let fault = asked.expect_err("it cannot be told");
+            let said = format!("{} {:?}", fault.message, fault.hints);
+            let who = format!("a gateway runs here, pid {us}, but ");
+            assert!(said.starts_with(&who) && said.contains(what) && said.contains("`kill "), "{said}");
+        }
+    }
+    drop(lock);
+    assert_eq!(
+        gateway::cli::status(home.path(), false).expect("an answer").exit_code,
+        3,
+        "the lock is free: none runs"
+    );
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gateway::{Access, GatewayFile, ServerOptions};
 
+use crate::no_hooks::NoHooks;
 use crate::server::{dial, get, start, start_with};
 
 #[tokio::test]
@@ -48,19 +49,8 @@ async fn a_second_gateway_of_a_home_says_where_the_first_is() {
     let home = playing.home.path().join("gateway");
     let options = ServerOptions::new(home, "127.0.0.1:0".parse().expect("an address"));
     let stage = testkit::Stage::new(testkit::StageOptions::default());
-    struct Nothing;
-    impl gateway::ServerHooks for Nothing {
-        fn health(&self) -> vocab::Later<'static, gateway::HealthReport> {
-            Box::pin(async { gateway::HealthReport { serves: true, json: String::new() } })
-        }
-        fn schema(&self) -> Arc<str> {
-            "".into()
-        }
-        fn metrics(&self) -> String {
-            String::new()
-        }
-    }
-    let second = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), Arc::new(Nothing)).await;
+    let second =
+        gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), Arc::<NoHooks>::default()).await;
     let fault = second.err().expect("refused");
     let expected = format!("a gateway runs already: pid {}, http://{}", std::process::id(), playing.address);
     assert!(fault.message.starts_with(&expected), "{}", fault.message);

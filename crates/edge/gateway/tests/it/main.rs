@@ -11,6 +11,7 @@ mod guards;
 mod hostile;
 mod http2;
 mod logout;
+mod no_hooks;
 mod own_tools;
 mod proxies;
 mod requests;

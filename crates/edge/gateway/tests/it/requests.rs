@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use gateway::limits::{DISCARD, DISCARDED_BYTES_MAX};
+use gateway::limits::{DISCARD, DISCARDED_BYTES_MAX, DISCARDS_MAX};
 use gateway::{Access, DashboardRules};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::server::{TOKEN, call, dial, get, http, refused, start, token_access};
+use crate::server::{Playing, TOKEN, call, dial, get, http, refused, start, token_access};
 
 #[tokio::test]
 async fn pages_need_a_credential_and_probes_do_not() {
@@ -151,6 +151,70 @@ async fn who_sends_too_much_reads_why() {
     let mut line = [0; 13];
     stream.read_exact(&mut line).await.unwrap();
     assert_eq!(std::str::from_utf8(&line), Ok("HTTP/1.1 413 "));
+}
+
+/// Writes a whole request before it reads.
+async fn written_first(playing: &Playing, head: &str, body: &str) -> Result<String, String> {
+    let said = |error: std::io::Error| error.to_string();
+    let mut stream = TcpStream::connect(playing.address).await.map_err(said)?;
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes()).await.map_err(said)?;
+    for piece in body.as_bytes().chunks(64 * 1024) {
+        stream.write_all(piece).await.map_err(said)?;
+    }
+    // Whoever has read the answer may ask again on the same connection.
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.map_err(said)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.map_err(said)?;
+    Ok(answer)
+}
+
+#[tokio::test]
+async fn who_is_answered_before_the_body_is_read_reads_the_answer() {
+    let playing = start(token_access()).await;
+    let body = "x".repeat(DISCARDED_BYTES_MAX / 4);
+    for (path, headers, want) in [
+        ("/nothing", "Host: localhost", 404),
+        ("/health", "Host: localhost", 405),
+        ("/webchat/nothing", "Host: localhost", 401),
+        ("/webchat/nothing", "Host: localhost\r\nAuthorization: Bearer wrong", 401),
+        ("/api/login", "Host: localhost\r\nOrigin: https://else.example", 403),
+        ("/api/login", "Host: else.example", 421),
+        ("/serve", "Host: localhost", 426),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\n{headers}\r\n");
+        let answer = written_first(&playing, &head, &body).await.unwrap_or_else(|error| panic!("{want}: {error}"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {want} ")), "{want}: {answer}");
+        assert!(answer.contains("HTTP/1.1 200 OK"), "{want}: the connection goes on: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_wants_is_read_for_so_many_at_once_and_not_for_ever() {
+    let playing = start(token_access()).await;
+    let head = "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n";
+    let answered = async || {
+        let mut stream = TcpStream::connect(playing.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut line = [0; 13];
+        stream.read_exact(&mut line).await.unwrap();
+        assert_eq!(std::str::from_utf8(&line), Ok("HTTP/1.1 404 "));
+        stream
+    };
+    let is_closed = async |stream: &mut TcpStream, patience: Duration| {
+        tokio::time::timeout(patience, stream.read_to_end(&mut Vec::new())).await.is_ok()
+    };
+    let mut held = Vec::new();
+    for _ in 0..DISCARDS_MAX {
+        held.push(answered().await);
+    }
+    let begun = tokio::time::Instant::now();
+    assert!(is_closed(&mut answered().await, DISCARD / 2).await, "one more is let go at once");
+    for stream in &mut held {
+        let left = (DISCARD + Duration::from_secs(5)).saturating_sub(begun.elapsed());
+        assert!(is_closed(stream, left).await, "they have their time and no more");
+    }
+    let mut later = answered().await;
+    assert!(!is_closed(&mut later, DISCARD / 5).await, "the places are free again");
 }
 
 #[tokio::test]

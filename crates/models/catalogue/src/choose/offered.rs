@@ -12,11 +12,12 @@ use super::named::first_of;
 use super::{AskedModel, CATALOGUE_TIME_MAX, Chooser, FoundModel, LIST_PATIENCE};
 use crate::auto::Auto;
 use crate::built_in::TOUR;
+use crate::left_out;
 use crate::names::AUTO;
 use crate::pick::{self, Pick};
 use crate::settings::{Lookout, Wanted};
 use crate::source::Source;
-use crate::vendors::{KeyOrigin, Provided};
+use crate::vendors::{KeyOrigin, Provided, built_in};
 
 impl Chooser<'_> {
     /// A model of the server that the environment leads to.
@@ -45,7 +46,7 @@ impl Chooser<'_> {
         if let Some(provider) = provider.filter(|provider| !provider.eq_ignore_ascii_case(name)) {
             let mut names = vec![Arc::from(name)];
             names.extend(self.account_source(Some(name)).names());
-            return Err(unknown_provider(provider, &infos, &names));
+            return Err(self.unread(provider).unwrap_or_else(|| unknown_provider(provider, &infos, &names)));
         }
         let client = self.client(&server)?;
         // A server that is down now may be up for the first prompt; only the windows are unknown then.
@@ -60,7 +61,11 @@ impl Chooser<'_> {
         // A habit that leads to a provider that is left out is not this server's.
         let ours = |(provider, model): &&(Option<String>, String)| match provider.as_deref() {
             Some(provider) => provider == name,
-            None => self.configured.left_out_of(model).is_none(),
+            // Nor is one that may be described in a file that nobody could read.
+            None => {
+                let is_listed = || client.has(model) == Some(true);
+                self.configured.left_out_of(model).is_none() && (self.unread(model).is_none() || is_listed())
+            }
         };
         let usual = wanted.usual.as_ref().filter(ours);
         let (model, thinking, reason) = match (model, usual, server.model) {
@@ -116,7 +121,11 @@ impl Chooser<'_> {
         }
         let Some(openai) = self.configured.find("openai").filter(|_| provider.is_none()) else { return Ok(None) };
         let (id, level) = if self.settings.wanted.loose { pick::split_level(model) } else { (model, None) };
-        Ok(Some(FoundModel::served(&openai.resolve(id)?, level, &self.by_name())))
+        let info = openai.resolve(id)?;
+        match self.unread(model).filter(|_| info.unlisted) {
+            Some(fault) => Err(fault),
+            None => Ok(Some(FoundModel::served(&info, level, &self.by_name()))),
+        }
     }
 
     fn first_vendor(&self) -> Option<FoundModel> {
@@ -175,13 +184,25 @@ impl Chooser<'_> {
         nothing.then(|| FoundModel::named(TOUR.to_owned(), TOUR.into(), reason))
     }
 
+    /// A short name or an id of a vendor's that has a key and is left out for another reason.
+    fn vendor_left_out(&self, model: &str) -> Option<Fault> {
+        let meant = built_in(model)?;
+        self.configured.left_out_of(&meant.slug).map(|left| left.fault(model))
+    }
+
+    /// A name that may stand in a file which nobody could read.
+    fn unread(&self, name: &str) -> Option<Fault> {
+        left_out::unread(name, &self.settings.described.unread)
+    }
+
     /// A name that leads nowhere.
     pub(super) fn nobody_has_it(&self, asked: &AskedModel) -> Fault {
         let model = asked.model().unwrap_or_default();
         let infos = self.infos(asked.model());
         let fault = match asked.provider() {
+            Some(provider) if let Some(fault) = self.unread(provider) => return fault,
             Some(provider) => unknown_provider(provider, &infos, &self.account_source(None).names()),
-            None => match keyless_model(model) {
+            None => match self.vendor_left_out(model).or_else(|| keyless_model(model)).or_else(|| self.unread(model)) {
                 Some(fault) => return fault,
                 // Somebody can be asked, but not for this.
                 None if !infos.is_empty() => {

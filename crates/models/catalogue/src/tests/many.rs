@@ -282,14 +282,14 @@ async fn the_name_of_a_provider_that_is_left_out_leads_to_nobody_else() {
     let mock = MockModel::start().await;
     for (config, why, hint) in [
         (
-            "[providers.lab]\nbase_url = 'http://lab.example/v1'\nkey_env = 'LAB'\n",
-            "the address of lab must be an https URL, or http on this machine",
+            "[providers.lab]\nbase_url = 'http://lab.example/v1'\nkey_env = 'MISTRAL_API_KEY'\n",
+            "the key of lab is not sent to lab.example",
             "mend providers.lab",
         ),
         ("[providers.lab]\nkey_env = 'LAB'\n", "it has no base_url", "mend providers.lab"),
         ("[providers.lab]\nbase_url = 'nonsense'\n", "nonsense", "mend providers.lab"),
     ] {
-        let gathered = gathered(&[("LAB", "canary-lab")], config);
+        let gathered = gathered(&[("LAB", "canary-lab"), ("MISTRAL_API_KEY", "canary")], config);
         let setup = |model: Option<&str>| {
             let setup = with(&[("OPENAI_API_KEY", "k")], "", model);
             let (providers, left_out) = (gathered.providers.clone(), gathered.left_out.clone());

@@ -42,7 +42,7 @@ async fn a_key_that_a_server_echoes_is_masked_everywhere() {
 fn a_secret_shows_as_stars() {
     let secret = Secret::new(&format!(" {KEY}\n")).unwrap();
     assert_eq!(secret.expose(), KEY);
-    let mut config = Config::new("http://h/v1");
+    let mut config = Config::new("https://h/v1");
     config.api_key = Some(secret.clone());
     assert_eq!(format!("{secret} {secret:?}"), "*** ***");
     assert!(!format!("{config:?}").contains("canary"));
@@ -51,6 +51,32 @@ fn a_secret_shows_as_stars() {
     config.api_key = Secret::new("sk-canary\r\nx-evil: 1");
     let Err(fault) = Client::new(config) else { panic!("it was taken") };
     assert!(!format!("{fault:?}").contains("canary"));
+}
+
+/// Whatever brings a key and an address together: nothing but the user's own word lets the key go unencrypted.
+#[test]
+fn what_proves_who_we_are_goes_to_another_machine_by_https_alone() {
+    type Proof = fn(&mut Config);
+    let proofs: [Proof; 2] = [
+        |config| config.api_key = Secret::new(KEY),
+        |config| config.headers = vec![("X-Key".into(), Secret::new(KEY).unwrap())],
+    ];
+    for proof in proofs {
+        let mut config = Config::new("http://192.168.1.5:11434/v1");
+        proof(&mut config);
+        config.key_name = Some("OPENAI_API_KEY".into());
+        let Err(fault) = Client::new(config.clone()) else { panic!("it would be sent") };
+        let said = format!("{} {:?}", fault.message, fault.hints);
+        for part in ["not sent to 192.168.1.5", "https", "unset OPENAI_API_KEY", "beside that very address"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!said.contains("canary"), "{said}");
+        for closed in ["https://192.168.1.5/v1", "http://127.0.0.1:1/v1"] {
+            assert!(Client::new(Config { base_url: closed.to_owned(), ..config.clone() }).is_ok(), "{closed}");
+        }
+        assert!(Client::new(Config { is_paired: true, ..config }).is_ok(), "the user said so");
+    }
+    assert!(Client::new(Config::new("http://192.168.1.5:11434/v1")).is_ok(), "who has no key has nothing to lose");
 }
 
 /// `IS` tells whether a type can be serialised: what a type has itself wins over what everything has.

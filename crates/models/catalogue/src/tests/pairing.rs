@@ -1,0 +1,118 @@
+//! Which keys go to another machine by plain http. Nothing is sent here: a client that can be made would send it.
+
+use super::*;
+use crate::vendors::tests::gathered;
+
+const LAN: &str = "http://192.168.1.5:11434/v1";
+
+/// The settings of a user with these variables, this configuration and these providers in the models file.
+fn settings(env: &[(&str, &str)], config: &str, described: &str) -> ModelSettings {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("models.json"), format!("{{\"providers\":{{{described}}}}}")).unwrap();
+    let lookup = |name: &str| env.iter().find(|(it, _)| *it == name).map(|(_, value)| (*value).to_owned());
+    let gathered = gathered(env, config);
+    ModelSettings {
+        described: agent::models(place.path(), &lookup),
+        providers: gathered.providers,
+        left_out: gathered.left_out,
+        env: Env::from(lookup),
+        ..setup(Wanted { model: Some("tour".into()), ..Wanted::default() })
+    }
+}
+
+fn described(key: &str) -> String {
+    format!(r#""lab":{{"baseUrl":"{LAN}","api":"openai-completions",{key}"models":[{{"id":"m"}}]}}"#)
+}
+
+fn warnings(settings: &ModelSettings) -> Vec<String> {
+    crate::pairing::warnings(&settings.described.providers, &settings.providers)
+}
+
+/// What stands between a prompt and the model.
+async fn refusal(settings: &ModelSettings, model: &str) -> Option<String> {
+    let catalogue = match chosen_of(settings).await {
+        Ok(chosen) => chosen.catalogue,
+        Err(fault) => return Some(format!("{} {:?}", fault.message, fault.hints)),
+    };
+    let asked = catalogue.resolve(model).and_then(|model| catalogue.chat(&model).map(drop));
+    asked.err().map(|fault| format!("{} {:?}", fault.message, fault.hints))
+}
+
+#[tokio::test]
+async fn a_key_that_the_user_wrote_beside_the_address_goes_there_with_a_warning() {
+    let env = [("LAB_KEY", "canary-1")];
+    for key in [r#""apiKey":"dummy-canary","#, r#""apiKey":"LAB_KEY","#, r#""apiKey":"!echo canary","#] {
+        let settings = settings(&env, "", &described(key));
+        assert_eq!(refusal(&settings, "lab/m").await, None, "{key}");
+        let want = "the key of lab goes unencrypted to 192.168.1.5, as you wrote the two together; https would hide it";
+        assert_eq!(warnings(&settings), [want]);
+    }
+    let header = settings(&env, "", &described(r#""headers":{"X-Key":"canary"},"#));
+    assert_eq!((refusal(&header, "lab/m").await, warnings(&header).len()), (None, 1));
+    for key in ["key_env = 'LAB_KEY'", "secret_command = 'echo canary'", "headers = { X-Key = 'canary' }"] {
+        let settings = settings(&env, &format!("[providers.lab]\nbase_url = '{LAN}'\n{key}\n"), "");
+        assert_eq!((refusal(&settings, "lab/m").await, warnings(&settings).len()), (None, 1), "{key}");
+    }
+    for quiet in [described(""), described(r#""apiKey":"k","#).replace("http://", "https://")] {
+        let settings = settings(&env, "", &quiet);
+        assert_eq!((refusal(&settings, "lab/m").await, warnings(&settings)), (None, vec![]), "{quiet}");
+    }
+}
+
+#[tokio::test]
+async fn no_other_key_goes_to_another_machine_in_the_clear() {
+    let table = |name: &str, rest: &str| format!("[providers.{name}]\nbase_url = '{LAN}'\n{rest}");
+    for (env, config, file, model) in [
+        // The vendor's own key, wherever the address comes from.
+        (vec![("OPENAI_BASE_URL", LAN), ("OPENAI_API_KEY", "canary")], String::new(), String::new(), "m"),
+        (
+            vec![("ANTHROPIC_BASE_URL", LAN), ("ANTHROPIC_API_KEY", "canary")],
+            String::new(),
+            String::new(),
+            "anthropic/m",
+        ),
+        (vec![("MISTRAL_API_KEY", "canary")], table("mistral", ""), String::new(), "mistral/m"),
+        // The address of a variable, beside which nobody has written a key.
+        (
+            vec![("MISTRAL_BASE_URL", LAN)],
+            "[providers.mistral]\nbase_url = 'https://m.example/v1'\nsecret_command = 'echo canary'\n".to_owned(),
+            String::new(),
+            "mistral/m",
+        ),
+        // A vendor's variable stays the vendor's.
+        (vec![("XAI_API_KEY", "canary")], table("lab", "key_env = 'XAI_API_KEY'\n"), String::new(), "lab/m"),
+        (vec![("XAI_API_KEY", "canary")], String::new(), described(r#""apiKey":"XAI_API_KEY","#), "lab/m"),
+        (vec![("XAI_API_KEY", "canary")], String::new(), described(r#""headers":{"A":"XAI_API_KEY"},"#), "lab/m"),
+    ] {
+        let settings = settings(&env, &config, &file);
+        let said = refusal(&settings, model).await.unwrap_or_else(|| panic!("{env:?} {config} {file}: it is sent"));
+        assert!(said.contains("is not sent to 192.168.1.5") && said.contains("use an https address"), "{said}");
+        assert!(!said.contains("canary"), "{said}");
+        assert_eq!(warnings(&settings), Vec::<String>::new());
+    }
+}
+
+/// Whoever asks by a short name is not told that there is no key.
+#[tokio::test]
+async fn a_short_name_of_a_vendor_that_is_left_out_says_why() {
+    let mut settings = settings(&[("ANTHROPIC_BASE_URL", LAN), ("ANTHROPIC_API_KEY", "canary")], "", "");
+    for model in ["sonnet", "anthropic/sonnet"] {
+        settings.wanted.model = Some(model.into());
+        let said = refusal(&settings, model).await.unwrap();
+        assert!(said.contains("is not sent to 192.168.1.5") && said.contains("use an https address"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn the_key_of_this_run_stands_beside_no_address() {
+    for (config, file) in
+        [(String::new(), described("")), (format!("[providers.lab]\nbase_url = '{LAN}'\n"), String::new())]
+    {
+        let mut settings = settings(&[], &config, &file);
+        settings.wanted.model = Some("lab/m".into());
+        assert_eq!(refusal(&settings, "lab/m").await, None);
+        settings.api_key = Secret::new("canary");
+        let said = refusal(&settings, "lab/m").await.unwrap();
+        assert!(said.contains("is not sent to 192.168.1.5"), "{said}");
+    }
+}
