@@ -24,7 +24,8 @@ pub fn from_configuration(
     let elsewhere = base_url(config);
     let gathered = gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
-    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers));
+    let env = Env { base_url: elsewhere, ..Env::read() };
+    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers, &env));
     let settings = ModelSettings {
         wanted: Wanted {
             model: config.model().map(str::to_owned),
@@ -34,7 +35,7 @@ pub fn from_configuration(
         described,
         providers: gathered.providers,
         left_out: gathered.left_out,
-        env: Env { base_url: elsewhere, ..Env::read() },
+        env,
         candidates: CANDIDATES.to_vec(),
         accounts: accounts(config),
         names: ModelNames { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },

@@ -1,9 +1,10 @@
-//! Which keys go to another machine by plain http: those that the user's own files have beside its very address. Such a
-//! server in one's own network is common, and whoever wrote the two together has said where the key goes. No other key
-//! does; the client refuses ([`providers::Config::is_paired`]).
+//! Which keys go to another machine by plain http: those that the user's own files have beside its very address, and
+//! `OPENAI_API_KEY` with `OPENAI_BASE_URL`. Such a server in one's own network is common, and whoever wrote the two together has
+//! said where the key goes. No other key does; the client refuses ([`providers::Config::is_paired`]).
 
 use config::agent::{CustomProvider, Word};
 use net::address::open_way;
+use providers::detect::{Env, provider_name};
 
 use crate::vendors::{KEYED_VENDORS, Provided};
 
@@ -29,8 +30,11 @@ pub(crate) fn configured(provided: &Provided) -> bool {
 }
 
 /// One line for each provider and host that gets a key unencrypted, without the key.
-pub(crate) fn warnings(described_ones: &[CustomProvider], configured_ones: &[Provided]) -> Vec<String> {
+pub(crate) fn warnings(described_ones: &[CustomProvider], configured_ones: &[Provided], env: &Env) -> Vec<String> {
     let mut open: Vec<(&str, String)> = Vec::new();
+    if let Some(url) = env.base_url.as_deref().filter(|_| env.api_key.is_some()) {
+        open.extend(open_way(url).map(|host| (provider_name(url), host)));
+    }
     for provider in described_ones {
         for model in &provider.models {
             let proves = provider.key.is_some() || !model.headers.is_empty();

@@ -98,6 +98,9 @@ impl ServerClients {
         let mut config = self.0;
         config.base_url = server.base_url.clone();
         config.api_key = server.api_key.clone();
+        // Whoever names a server for all models, and has that variable set, has brought the two together: it is how servers of
+        // one's own network are used.
+        config.is_paired = true;
         config.proxy = net::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
         Client::new(config)
     }

@@ -25,7 +25,7 @@ fn described(key: &str) -> String {
 }
 
 fn warnings(settings: &ModelSettings) -> Vec<String> {
-    crate::pairing::warnings(&settings.described.providers, &settings.providers)
+    crate::pairing::warnings(&settings.described.providers, &settings.providers, &settings.env)
 }
 
 /// What stands between a prompt and the model.
@@ -53,6 +53,9 @@ async fn a_key_that_the_user_wrote_beside_the_address_goes_there_with_a_warning(
         let settings = settings(&env, &format!("[providers.lab]\nbase_url = '{LAN}'\n{key}\n"), "");
         assert_eq!((refusal(&settings, "lab/m").await, warnings(&settings).len()), (None, 1), "{key}");
     }
+    let both = settings(&[("OPENAI_BASE_URL", LAN), ("OPENAI_API_KEY", "canary")], "", "");
+    assert_eq!(refusal(&both, "m").await, None, "the server for all models, and the key that goes with it");
+    assert!(warnings(&both)[0].contains(" goes unencrypted to 192.168.1.5"), "{:?}", warnings(&both));
     for quiet in [described(""), described(r#""apiKey":"k","#).replace("http://", "https://")] {
         let settings = settings(&env, "", &quiet);
         assert_eq!((refusal(&settings, "lab/m").await, warnings(&settings)), (None, vec![]), "{quiet}");
@@ -64,7 +67,6 @@ async fn no_other_key_goes_to_another_machine_in_the_clear() {
     let table = |name: &str, rest: &str| format!("[providers.{name}]\nbase_url = '{LAN}'\n{rest}");
     for (env, config, file, model) in [
         // The vendor's own key, wherever the address comes from.
-        (vec![("OPENAI_BASE_URL", LAN), ("OPENAI_API_KEY", "canary")], String::new(), String::new(), "m"),
         (
             vec![("ANTHROPIC_BASE_URL", LAN), ("ANTHROPIC_API_KEY", "canary")],
             String::new(),
