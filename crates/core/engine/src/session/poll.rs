@@ -44,6 +44,8 @@ pub(super) enum Happening {
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     QueueDue,
+    /// What had its time until then has it no more.
+    TimeOver(i64),
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
@@ -86,6 +88,12 @@ impl Session {
         }
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
+        }
+        if is_free
+            && let Some(limits) = &mut self.limits
+            && let Poll::Ready(upto_ms) = limits.poll_due(context)
+        {
+            return Poll::Ready(Happening::TimeOver(upto_ms));
         }
         if self.log.peers.is_catching_up() && self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
@@ -277,6 +285,7 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::DayRead(sums) => self.day_read(sums),
             Happening::Progress(text) => self.tell_progress(&text),
+            Happening::TimeOver(upto_ms) => self.time_over(upto_ms),
             Happening::QueueDue => self.step_queue(Queue::tick),
             Happening::QueuePlaced(place) => self.queue_placed(place),
             Happening::Model(event) => self.model_said(event),

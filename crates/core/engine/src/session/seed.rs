@@ -117,6 +117,7 @@ impl Session {
             subagents,
             reminders: Reminders::default(),
             idle: Idleness::default(),
+            limits: None,
         }
     }
 }

@@ -27,6 +27,7 @@ mod idle;
 mod intent;
 mod interrupts;
 mod lanes;
+mod limits;
 mod lost;
 mod mcp;
 mod models;

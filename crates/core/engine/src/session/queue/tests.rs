@@ -17,6 +17,7 @@ fn item(id: &str, delivery: Delivery) -> Item {
         at_ms: 0,
         sender: Some((PeerId(1), Tag(1))),
         by: None,
+        until_ms: None,
     }
 }
 
