@@ -164,7 +164,7 @@ impl Session {
 
     /// Whether what the turn waits for has a clock of its own, or is a person, who takes the time they take: that is no
     /// standstill, however long it lasts.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         let keeps_time = self.view.keeps_time() && !self.settings.conduct.models_stall;
         let is_asking = self.activity.turn().is_some_and(Turn::is_asking) || !self.askers().is_empty();
         is_asking
