@@ -190,7 +190,7 @@ impl Shared {
             settings.workspace = workspace.clone();
         }
         if let Some(model) = &open.model {
-            settings.model = model.clone();
+            settings.model = model.trim().into();
         }
         if let Some(mode) = open.mode {
             settings.mode = mode;

@@ -189,7 +189,7 @@ impl Router {
     }
 
     async fn handle(&mut self, command: Command) {
-        let Command { tag, target, verb, by, key, trace } = command;
+        let Command { tag, target, verb, by, key, trace, limit_ms } = command;
         match verb {
             Verb::Open(open) => {
                 self.manners = Manners::of(&open);
@@ -227,7 +227,10 @@ impl Router {
                 self.shared.watching.unwatch(self.outbox.peer);
                 self.reply(None, tag, Ok(Reply::Done));
             }
-            Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key, trace }),
+            Verb::Session(verb) => {
+                let until_ms = limit_ms.map(|ms| self.shared.ports.clock.now_ms().saturating_add_unsigned(ms));
+                self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key, trace, until_ms });
+            }
             Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
         }
     }
@@ -280,9 +283,15 @@ impl Router {
             TrySendError::Closed(_) => self.session_gone(session, tag),
             TrySendError::Full(mail) if self.change.is_some() => {
                 if let Mail::Verb { verb, provenance, .. } = *mail {
-                    let (by, key, trace) = provenance.map_or((None, None, None), |it| (Some(it.by), it.key, it.trace));
-                    let (target, verb) = (Target::Session(session), Verb::Session(verb));
-                    self.waiting.push_back(Command { tag, target, verb, by, key, trace });
+                    let command = Command::of(tag, Target::Session(session), Verb::Session(verb));
+                    self.waiting.push_back(match provenance.map(|it| *it) {
+                        Some(Provenance { by, key, trace, until_ms }) => {
+                            let now_ms = || self.shared.ports.clock.now_ms();
+                            let limit_ms = until_ms.map(|until| until.saturating_sub(now_ms()).max(0) as u64);
+                            Command { by: Some(by), key, trace, limit_ms, ..command }
+                        }
+                        None => command,
+                    });
                 }
             }
             // The session waits for something; no other session waits for it.

@@ -21,6 +21,7 @@ mod jobs;
 mod joining;
 mod keys;
 mod later;
+mod limits;
 pub(crate) mod log;
 mod mail;
 mod mcp;
@@ -73,6 +74,7 @@ use editor::EditorRequests;
 use extensions::Extensions;
 use idle::Idleness;
 use jobs::Jobs;
+use limits::Limits;
 use mcp::Mcp;
 use model_view::ModelView;
 use poll::{Happening, client_failed, guarded};
@@ -111,6 +113,8 @@ pub(crate) struct Session {
     subagents: SubagentPool,
     reminders: Reminders,
     idle: Idleness,
+    /// Where a message has a time to end at.
+    limits: Option<Box<Limits>>,
 }
 
 impl Session {
@@ -170,6 +174,9 @@ impl Session {
             self.log.flush();
             self.arm_queue();
             self.recovery.let_go();
+            if self.limits.is_some() {
+                self.arm_limits();
+            }
             self.tell_busy();
             self.tell_watchers();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {

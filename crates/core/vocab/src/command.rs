@@ -22,11 +22,13 @@ pub struct Command {
     pub key: Option<Arc<str>>,
     /// Where it belongs in a trace of its sender's ([`crate::TracePlace`]). What it leads to says it on.
     pub trace: Option<Arc<str>>,
+    /// A message: its turn, or its waiting for one, ends after this long at the latest, whatever becomes of its sender.
+    pub limit_ms: Option<u64>,
 }
 
 impl Command {
     pub fn of(tag: Tag, target: Target, verb: Verb) -> Self {
-        Self { tag, target, verb, by: None, key: None, trace: None }
+        Self { tag, target, verb, by: None, key: None, trace: None, limit_ms: None }
     }
 }
 
@@ -365,6 +367,8 @@ pub struct Item {
     pub sender: Option<(PeerId, Tag)>,
     /// Who wants it.
     pub by: Option<Principal>,
+    /// The end of the time that it has ([`Command::limit_ms`]).
+    pub until_ms: Option<i64>,
 }
 
 /// Each item ends in exactly one of these.
@@ -397,6 +401,8 @@ pub enum SettleReason {
     Deleted,
     /// It waited when the process ended, and this session does not take up what waited then.
     Restarted,
+    /// Its time was over ([`Command::limit_ms`]).
+    TimedOut,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -32,6 +32,10 @@ pub struct Glance {
     pub mode: Mode,
     /// The turn that runs.
     pub turn: Option<TurnId>,
+    /// It has no place among those that run at once yet, or none again.
+    pub awaits_place: bool,
+    /// It is ended where nothing more comes of it for too long: what it waits for has no clock of its own.
+    pub can_stall: bool,
     /// Questions without an answer.
     pub asks: usize,
     /// Messages that wait.
@@ -46,7 +50,7 @@ pub struct Glance {
     pub lane: LanePolicy,
     /// When the turn that runs began.
     pub started_ms: Option<i64>,
-    /// When something last came of it.
+    /// When something last came of it; where much does, a while ago.
     pub moved_ms: i64,
     /// Since when the message waits that waits longest.
     pub oldest_wait_ms: Option<i64>,

@@ -133,6 +133,7 @@ pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>)
         (Stop::Interrupted, Some(CutBy::Newer)) => RunEnd::Cancelled("preempted"),
         (Stop::Interrupted, Some(CutBy::Ending)) => RunEnd::Cancelled("shutdown"),
         (Stop::Interrupted, Some(CutBy::Deleted)) => RunEnd::Cancelled("session_deleted"),
+        (Stop::Interrupted, Some(CutBy::TimedOut)) => RunEnd::Cancelled("timeout"),
         (Stop::Error, _) => failed(end.fault.as_ref(), "the run failed"),
         (Stop::Budget, _) => failed(end.fault.as_ref(), "a budget is spent"),
     }
@@ -184,6 +185,7 @@ pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
         }
         SettleReason::TakenBack | SettleReason::Interrupted => Some(ItemRefused::Cancelled("cancelled_before_start")),
         SettleReason::Deleted => Some(ItemRefused::Cancelled("session_deleted")),
+        SettleReason::TimedOut => Some(ItemRefused::Cancelled("timeout")),
     }
 }
 
@@ -321,6 +323,7 @@ mod tests {
             (Stop::Interrupted, Some(CutBy::Newer), "preempted"),
             (Stop::Interrupted, Some(CutBy::Ending), "shutdown"),
             (Stop::Interrupted, Some(CutBy::Deleted), "session_deleted"),
+            (Stop::Interrupted, Some(CutBy::TimedOut), "timeout"),
             (Stop::Interrupted, Some(CutBy::Stalled), "stalled"),
             (Stop::Error, Some(CutBy::Stalled), "stalled"),
             (Stop::Error, None, "model_error"),

@@ -359,10 +359,12 @@ impl Gateway {
 
     pub(crate) fn prompt(&mut self, plan: SendPlan, out: &mut Out) {
         let SendPlan { id, session, parts, key, trace, .. } = plan;
+        // The message has what is left of the request's time, and keeps it where this connection goes first.
+        let limit_ms = self.ledger.deadline(id).map(|at| at.saturating_sub(out.now_ms));
         let verb = SessionVerb::Prompt { parts, delivery: vocab::Delivery::Policy };
         self.want(&session, verb, Wanted::Prompt { id, key: key.clone() }, out);
         if let Some(command) = out.commands.last_mut() {
-            *command = Command { key, trace, ..command.clone() };
+            *command = Command { key, trace, limit_ms, ..command.clone() };
         }
     }
 

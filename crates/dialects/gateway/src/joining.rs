@@ -65,18 +65,19 @@ impl Gateway {
     fn settle_refused(&mut self, at: usize, id: RequestId, why: Option<SettleReason>, out: &mut Out) {
         let code = match why.and_then(faults::item_refused) {
             // Nothing took its place: it waited, and the process that it waited in is gone.
-            _ if why == Some(SettleReason::Restarted) => None,
-            Some(ItemRefused::Dropped { superseded: true }) => Some(QueueCode::Superseded),
-            Some(ItemRefused::Dropped { superseded: false }) => Some(QueueCode::Overflow),
-            Some(ItemRefused::Cancelled(_)) | None => None,
+            _ if why == Some(SettleReason::Restarted) => Err("cancelled_before_start"),
+            Some(ItemRefused::Dropped { superseded: true }) => Ok(QueueCode::Superseded),
+            Some(ItemRefused::Dropped { superseded: false }) => Ok(QueueCode::Overflow),
+            Some(ItemRefused::Cancelled(reason)) => Err(reason),
+            None => Err("cancelled_before_start"),
         };
         let refusal = match code {
-            Some(code) => {
+            Ok(code) => {
                 let view = &self.views[at];
                 let note = LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() };
                 faults::dropped_before(code, &view.session, &note)
             }
-            None => faults::cancelled("cancelled_before_start").with("replayed", true),
+            Err(reason) => faults::cancelled(reason).with("replayed", true),
         };
         self.refuse(id, &refusal, out);
     }

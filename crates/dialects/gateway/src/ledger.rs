@@ -202,8 +202,8 @@ impl IdLedger {
             owed.deadline_ms = deadline_ms;
         }
     }
-    pub(crate) fn has_deadline(&self, id: RequestId) -> bool {
-        self.get(id).is_some_and(|owed| owed.deadline_ms.is_some())
+    pub(crate) fn deadline(&self, id: RequestId) -> Option<u64> {
+        self.get(id).and_then(|owed| owed.deadline_ms)
     }
     /// The earliest time that something is due at.
     pub(crate) fn due(&self) -> Option<u64> {

@@ -366,6 +366,7 @@ mod tests {
             at_ms: 0,
             sender: None,
             by: None,
+            until_ms: None,
         })
     }
     fn ended() -> Body {

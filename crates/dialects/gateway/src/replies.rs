@@ -447,7 +447,7 @@ impl Gateway {
         self.views[at].held.push(crate::session_view::HeldWait { id, of });
         self.ledger.put(id, Awaits::Held { session });
         // Its time was over before this was known.
-        if !self.ledger.has_deadline(id) {
+        if self.ledger.deadline(id).is_none() {
             self.wait_timed_out(id, out);
         }
     }

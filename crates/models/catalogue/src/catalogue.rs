@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
+use vocab::{Chat, Fault, FaultKind, Later, MODEL_NAME_CHARS_MAX, ModelInfo, Provider};
 
 use crate::account_models::AccountSource;
 use crate::auto::{Auto, AutoName, LocalServer};
@@ -204,10 +204,29 @@ impl Catalogue {
     }
 }
 
+/// The same of `script:FILE`.
+const PATH_CHARS_MAX: usize = 4096;
+/// Of a name that is too long so much is repeated.
+const BEGINNING_CHARS: usize = 40;
+
+/// Somebody may have sent a letter where a name belongs. A file has the length that its path has.
+fn may_be_a_name(slug: &str) -> Result<(), Fault> {
+    let max = if built_in::bare(slug).is_some() { PATH_CHARS_MAX } else { MODEL_NAME_CHARS_MAX };
+    match slug.chars().nth(max) {
+        None => Ok(()),
+        Some(_) => {
+            let begins: String = slug.chars().take(BEGINNING_CHARS).collect();
+            let text = format!("no model `{begins}…`: a name of a model has at most {max} characters");
+            Err(Fault::new(FaultKind::UnknownModel, text))
+        }
+    }
+}
+
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         // Once for all: a source that looked past a blank would have the names of those that do not.
         let slug = slug.trim();
+        may_be_a_name(slug)?;
         if let Some(meant) = self.names.meant(slug, &self.context) {
             let mut models = meant.slugs.iter().map(|slug| self.model(pick::split_level(slug).0));
             let first = models.next().unwrap_or_else(|| Err(self.unknown(slug)));

@@ -39,6 +39,7 @@ mod sdk;
 mod sdk_examples;
 mod sdk_types;
 mod slow;
+mod subagents;
 mod talks;
 mod traces;
 mod traces_servers;

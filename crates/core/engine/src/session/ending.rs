@@ -119,9 +119,12 @@ impl Session {
 
     /// Why nothing is begun here any more.
     pub(super) fn closing(&self) -> Fault {
+        let closed = || Fault::new(FaultKind::ShuttingDown, "the session is being closed");
         match self.activity.is_removed {
             true => Fault::new(FaultKind::UnknownSession, "the session is being deleted"),
-            false => Fault::new(FaultKind::ShuttingDown, "the session is being closed"),
+            false if self.shared.registry.is_closing() => closed(),
+            // Its call has ended, or is about to.
+            false => self.working_for().unwrap_or_else(closed),
         }
     }
 

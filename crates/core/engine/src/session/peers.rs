@@ -17,6 +17,7 @@ use vocab::{
 };
 
 use super::jobs::left_too_soon;
+use super::state::LastGlance;
 use crate::outbox::Outbox;
 use crate::permission;
 use crate::watching::WatchBus;
@@ -44,6 +45,7 @@ pub(crate) struct Peers {
     facts: NumberedMap<PeerId, PeerFacts>,
     /// How the session stands may be different from what watchers know.
     pub(super) is_news: bool,
+    pub(super) glanced: LastGlance,
     usage: Usage,
     watching: Arc<WatchBus>,
     /// A peer came. Until then the one that opened the session is on the way.
@@ -83,6 +85,7 @@ impl Peers {
             catching_up,
             facts,
             is_news: false,
+            glanced: LastGlance::default(),
             usage,
             watching,
             was_joined: false,

@@ -45,6 +45,8 @@ pub(super) enum Happening {
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     QueueDue,
+    /// What had its time until then has it no more.
+    TimeOver(i64),
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
@@ -87,6 +89,12 @@ impl Session {
         }
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
+        }
+        if is_free
+            && let Some(limits) = &mut self.limits
+            && let Poll::Ready(upto_ms) = limits.poll_due(context)
+        {
+            return Poll::Ready(Happening::TimeOver(upto_ms));
         }
         if self.log.peers.is_catching_up() && self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
@@ -157,7 +165,7 @@ impl Session {
 
     /// Whether what the turn waits for has a clock of its own, or is a person, who takes the time they take: that is no
     /// standstill, however long it lasts.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         let keeps_time = self.view.keeps_time() && !self.settings.conduct.models_stall;
         let is_asking = self.activity.turn().is_some_and(Turn::is_asking) || !self.askers().is_empty();
         is_asking
@@ -278,6 +286,7 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::DayRead(sums) => self.day_read(sums),
             Happening::Progress(text) => self.tell_progress(&text),
+            Happening::TimeOver(upto_ms) => self.time_over(upto_ms),
             Happening::QueueDue => self.step_queue(Queue::tick),
             Happening::QueuePlaced(place) => self.queue_placed(place),
             Happening::Model(event) => self.model_said(event),

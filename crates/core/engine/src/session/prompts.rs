@@ -162,6 +162,9 @@ impl Session {
         parts: Vec<Part>,
         delivery: Delivery,
     ) -> Result<(), Fault> {
+        if self.subagents.child_of.is_some() {
+            self.check_task(outbox.peer)?;
+        }
         if parts.iter().any(|part| matches!(part, Part::Image(_))) {
             images::check(&parts)?;
             let fit = self.shared.ports.fit_image;
@@ -181,7 +184,11 @@ impl Session {
             at_ms: self.shared.ports.clock.now_ms(),
             sender: Some((peer, tag)),
             by: self.log.commands.acting().cloned(),
+            until_ms: self.log.commands.until_ms(),
         };
+        if item.until_ms.is_some() {
+            self.limits();
+        }
         if let Some(trace) = self.log.commands.trace() {
             self.prompts.traces.insert(item.id.clone(), trace.clone());
         }
@@ -251,7 +258,8 @@ impl Session {
         self.prompts.turn_from = items.iter().filter_map(|item| Some(item.sender?.0)).collect();
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
-        self.log_taken(&turn, &items);
+        let until_ms = self.limits.as_mut().and_then(|limits| limits.begin(&turn, &items));
+        self.log_taken(&turn, &items, until_ms);
         for item in &items {
             // The peer that was told that it waits has had the reply; now it learns that the waiting is over.
             if self.prompts.is_in_log(&item.id) {
@@ -270,15 +278,15 @@ impl Session {
         self.begin_turn(turn, parts, UserFrom::Prompt);
     }
 
-    /// Of which messages a turn is made, where that is not plain, and the trace that it belongs to.
-    fn log_taken(&mut self, turn: &TurnId, items: &[Item]) {
+    /// Of which messages a turn is made, where that is not plain, the trace that it belongs to and the time that it has.
+    fn log_taken(&mut self, turn: &TurnId, items: &[Item], until_ms: Option<i64>) {
         let traces = &mut self.prompts.traces;
         let mut came: Vec<Arc<str>> = items.iter().filter_map(|item| traces.remove(&item.id)).collect();
         self.prompts.turn_trace = if came.is_empty() { None } else { Some(came.swap_remove(0)) };
-        if items.len() > 1 || self.prompts.turn_trace.is_some() {
+        if items.len() > 1 || self.prompts.turn_trace.is_some() || until_ms.is_some() {
             let items = items.iter().map(|item| item.id.clone()).collect();
             let trace = self.prompts.turn_trace.clone();
-            self.log(Body::Turn(TurnEntry::Taken { turn: turn.clone(), items, trace }));
+            self.log(Body::Turn(TurnEntry::Taken { turn: turn.clone(), items, trace, until_ms }));
         }
     }
 
@@ -395,6 +403,7 @@ mod tests {
             at_ms: 0,
             sender: Some((PeerId(sender), Tag(sender))),
             by: None,
+            until_ms: None,
         }
     }
 

@@ -9,6 +9,7 @@
 
 mod acts;
 mod dropped;
+mod limits;
 mod opening;
 mod places;
 mod restoring;

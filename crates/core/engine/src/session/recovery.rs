@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, Item, ItemEnd,
-    ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId,
-    Usage, WaitingOnRestart,
+    AskEntry, Body, CallEntry, CompactionEvent, CutBy, Delivery, Event, ExtensionEvent, Fault, FaultKind, Item,
+    ItemEnd, ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry,
+    TurnId, Usage, WaitingOnRestart,
 };
 
 use super::budget::LostSpending;
@@ -39,6 +39,8 @@ pub(super) struct Recovery {
     continues: bool,
     /// A turn that somebody has stopped, whose end could not be written.
     stopped: Option<TurnId>,
+    /// A turn whose time was over before it could go on.
+    timed_out: Option<TurnId>,
     /// Its end is all that is to be made good: nothing begins by itself.
     only_closes: bool,
     pub(super) without_model: WithoutModel,
@@ -189,6 +191,7 @@ impl Session {
             && self.recovery.continues
         {
             open = OpenTurn::read(&window.page.entries);
+            self.recovery.timed_out = open.take_if(|open| self.is_late(open.until_ms)).map(|late| late.id);
             open.iter().for_each(|open| self.restore_fallback(&open.fell_back));
         }
         let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
@@ -283,7 +286,12 @@ impl Session {
         if let Some(turn) = branch.open_turn {
             let fault =
                 || Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
-            let is_stopped = stopped.as_ref() == Some(&turn);
+            let is_late = self.recovery.timed_out.take().as_ref() == Some(&turn);
+            if is_late {
+                let why = CutBy::TimedOut;
+                self.log(Body::Turn(TurnEntry::Cut { turn: turn.clone(), why, item: None }));
+            }
+            let is_stopped = is_late || stopped.as_ref() == Some(&turn);
             self.log(Body::Turn(TurnEntry::Ended(TurnEnd {
                 turn,
                 stop: if is_stopped { Stop::Interrupted } else { Stop::Error },
@@ -317,6 +325,14 @@ impl Session {
         let (over, waiting): (Vec<Item>, Vec<Item>) =
             waiting.into_iter().partition(|item| is_dropped && !self.prompts.is_ours(&item.id));
         self.log.peers.is_news |= !waiting.is_empty();
+        let (late, waiting): (Vec<Item>, Vec<Item>) = waiting.into_iter().partition(|item| self.is_late(item.until_ms));
+        if waiting.iter().any(|item| item.until_ms.is_some()) {
+            self.limits();
+        }
+        for item in late {
+            self.prompts.found_waiting(&item.id);
+            self.settle_item(&item, ItemEnd::Cancelled, SettleReason::TimedOut, None);
+        }
         let late = self.prompts.restore(waiting, goes_on);
         for item in over {
             self.prompts.found_waiting(&item.id);

@@ -16,6 +16,7 @@
 //! * A call that a controller was to run stays open under its id until a controller offers a tool of that name, as a
 //!   controller that comes back does; numbers of peers mean nothing after a restart. Other tools of a controller are there
 //!   again when it offers them. One that an extension was to run is as any call of ours.
+//! * The time that it has ends when it would have ended: a turn whose time is over by then is closed, and does not go on.
 //! * What an extension had asked is withdrawn, and what it had added to the system prompt of this turn is gone.
 //! * A compaction that was under way is made again when the next call needs it.
 //!
@@ -69,6 +70,9 @@ impl Session {
         self.log.goes_on(open.id.clone());
         if let Some(asked) = open.budget_ask.take() {
             self.ask_again(*asked);
+        }
+        if let Some(until_ms) = open.until_ms {
+            self.limits().go_on(&open.id, until_ms);
         }
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
         self.prompts.turn_started = Instant::now();

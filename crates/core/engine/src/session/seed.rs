@@ -65,10 +65,11 @@ impl Session {
             seed.tools.retain(|tool| !tool.has_subagents());
         }
         let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
-        if let Some(Inherited { child_of, mcp_tools, editor, .. }) = seed.inherited {
+        if let Some(Inherited { child_of, mcp_tools, editor, watcher, .. }) = seed.inherited {
             mcp.inherit();
             mcp_tools.into_iter().for_each(|tool| tools.add_mcp(None, tool));
             subagents.child_of = Some(child_of);
+            subagents.watcher = watcher;
             subagents.inherited_editor = editor;
         }
         let remembered = std::mem::take(&mut seed.remembered);
@@ -117,6 +118,7 @@ impl Session {
             subagents,
             reminders: Reminders::default(),
             idle: Idleness::default(),
+            limits: None,
         }
     }
 }

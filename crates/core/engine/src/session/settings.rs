@@ -311,6 +311,8 @@ impl Session {
 
     /// A running model call goes on; the next one uses the new model, with the history encoded anew.
     fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
+        // As it is looked up, so it is kept: blanks around it are no part of a name.
+        let slug = slug.trim();
         let model = self.shared.ports.provider.resolve(slug)?;
         self.settings.choose(model.slug.clone());
         self.settings.set_called((*model.slug != *slug).then(|| slug.into()));

@@ -2,12 +2,34 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
 use super::settings::ShownStance;
-use super::{Session, toolset};
+use super::{Session, TurnWaits, toolset};
+
+/// Where nothing else is new of a session, those who watch learn that it moves after so long at the earliest.
+const MOVES_AFTER: Duration = Duration::from_secs(5);
+
+/// What those who watch were told last, of what no log says.
+pub(super) struct LastGlance {
+    /// Whether it waits for a place, and whether it can stall.
+    waits: (bool, bool),
+    moved_at: Instant,
+}
+
+impl Default for LastGlance {
+    fn default() -> Self {
+        Self { waits: (false, false), moved_at: Instant::now() }
+    }
+}
+
+impl LastGlance {
+    fn is_news(&self, waits: (bool, bool), moved_at: Instant) -> bool {
+        self.waits != waits || moved_at.saturating_duration_since(self.moved_at) >= MOVES_AFTER
+    }
+}
 
 impl Session {
     pub(super) fn state(&self) -> State {
@@ -50,9 +72,19 @@ impl Session {
 
     /// Those who watch are told how the session stands, where that may have changed.
     pub(super) fn tell_watchers(&mut self) {
-        if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
+        let was_news = std::mem::take(&mut self.log.peers.is_news);
+        if !self.log.peers.is_watched() {
             return;
         }
+        let awaits_place = matches!(self.activity.waiting(), TurnWaits::Place { .. });
+        let can_stall = self.activity.turn().is_some() && !self.is_awaited();
+        // What is on its way to the log is told in a moment, and this with it.
+        let is_news = self.log.is_settled()
+            && self.log.peers.glanced.is_news((awaits_place, can_stall), self.activity.moved_at());
+        if !was_news && !is_news {
+            return;
+        }
+        self.log.peers.glanced = LastGlance { waits: (awaits_place, can_stall), moved_at: self.activity.moved_at() };
         let ShownStance { settings, model, .. } = self.settings.settled(self.log.committed());
         let now_ms = self.shared.ports.clock.now_ms();
         let ago = |since: Instant| now_ms - i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
@@ -61,6 +93,8 @@ impl Session {
             model: settings.model.clone(),
             mode: settings.mode,
             turn: self.log.told_turn().cloned(),
+            awaits_place,
+            can_stall,
             asks: self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)).count(),
             waiting: self.prompts.queue.list().count(),
             peers: self.log.peers.all().count(),

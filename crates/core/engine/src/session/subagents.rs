@@ -4,7 +4,7 @@ mod runner;
 
 use std::sync::Arc;
 
-use vocab::{CallId, Required, Settings, Subagents};
+use vocab::{CallId, Fault, FaultKind, PeerId, Required, Settings, Subagents};
 
 use super::{Session, TurnWaits};
 pub(crate) use runner::{Inherited, SubagentPool};
@@ -23,9 +23,24 @@ impl Session {
             mcp_tools: self.tools.mcp(&self.settings).cloned().collect(),
             editor: self.editor_for(call),
             by: self.prompts.turn_by.clone(),
+            watcher: None,
         };
         let settings = Settings { budget: self.budget_left(), ..settings_of(&self.settings, granted) };
         Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))
+    }
+
+    /// Why a message of this peer is not taken: who works for a call ends with it, and whatever else it began would be cut then.
+    pub(super) fn check_task(&self, peer: PeerId) -> Result<(), Fault> {
+        if self.subagents.watcher == Some(peer) { Ok(()) } else { self.working_for().map_or(Ok(()), Err) }
+    }
+
+    /// What is said of a session that works for another one's call, to whoever wants something else of it.
+    pub(super) fn working_for(&self) -> Option<Fault> {
+        let (parent, _) = self.subagents.child_of.as_ref()?;
+        let text = format!("this session works for a call of the session `{parent}`, and takes no other message");
+        let hint =
+            format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
+        Some(Fault::new(FaultKind::TurnInProgress, text).hint(hint))
     }
 
     /// What the children of the call that just ran have cost is the turn's.

@@ -1,5 +1,7 @@
 //! Watching sessions without being on them.
 
+use std::sync::Arc;
+
 use testkit::Stage;
 use testkit::stage::Actor;
 use vocab::*;
@@ -150,4 +152,48 @@ async fn a_watcher_that_does_not_read_costs_no_session_anything() {
     all.forget();
     first.prompt("more").await;
     text_of(&mut all, "ok").await;
+}
+
+/// A dialect without a queue has its turn started at once; the turn waits where as many run as may.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_has_no_place_yet_is_told_and_does_not_stall_until_it_has_one() {
+    let slow = |word: &str| vec![text(word), Step::Wait(10_000), done(Finish::Stop)];
+    let stage = stage_with(&Player::new([slow("a"), slow("b")]), |options| {
+        options.turns_max = Some(1);
+        options.tune = Box::new(|settings| Arc::make_mut(&mut settings.conduct).models_stall = true);
+    });
+    let (mut first, mut second) = (stage.open().await, stage.open().await);
+    let mut watcher = watch(&stage, Watched::All, Level::Summaries).await;
+    first.prompt("go").await;
+    text_of(&mut first, "a").await;
+    let tag = second.prompt("go").await;
+    second.reply(tag).await.unwrap();
+    watcher.settle().await;
+    let how = |watcher: &Actor, session: &str| {
+        let glance = stands(watcher, session).unwrap();
+        (glance.turn.is_some(), glance.awaits_place, glance.can_stall)
+    };
+    assert_eq!((how(&watcher, "s1"), how(&watcher, "s2")), ((true, false, true), (true, true, false)));
+    text_of(&mut second, "b").await;
+    watcher.settle().await;
+    assert_eq!((how(&watcher, "s1"), how(&watcher, "s2")), ((false, false, false), (true, false, true)));
+}
+
+/// A reply that goes on for long says so to those who count the time since something came of it.
+#[tokio::test(start_paused = true)]
+async fn that_a_long_reply_moves_is_told_now_and_then() {
+    let mut long: Play = (0..100).flat_map(|_| [text("a"), Step::Wait(1000)]).collect();
+    long.push(done(Finish::Stop));
+    let stage = stage_with(&Player::new([long]), |_| {});
+    let mut first = stage.open().await;
+    let mut watcher = watch(&stage, Watched::All, Level::Summaries).await;
+    first.prompt("go").await;
+    let mut heard = 0;
+    for _ in 0..10 {
+        tokio::time::sleep(std::time::Duration::from_secs(8)).await;
+        watcher.forget();
+        watcher.settle().await;
+        heard += usize::from(stands(&watcher, "s1").is_some());
+    }
+    assert!(heard >= 8, "{heard}");
 }

@@ -60,12 +60,14 @@ pub enum TurnEntry {
     Started {
         turn: TurnId,
     },
-    /// Messages that the turn begins with, where there are several of them, or a trace came with one. Directly behind
-    /// `Started`.
+    /// Messages that the turn begins with, where there are several of them, or a trace or a limit came with one. Directly
+    /// behind `Started`.
     Taken {
         turn: TurnId,
         items: Vec<ItemId>,
         trace: Option<Arc<str>>,
+        /// When it ends at the latest: the limit of its messages, where each has one.
+        until_ms: Option<i64>,
     },
     /// Why it does not come to its own end. Directly before `Ended`.
     Cut {
@@ -90,6 +92,8 @@ pub enum CutBy {
     Deleted,
     /// Nothing moved in it for too long.
     Stalled,
+    /// The time that its messages had was over.
+    TimedOut,
 }
 
 /// A tool call and its result.

@@ -8,6 +8,9 @@ use futures_core::Stream;
 use super::{Later, ToolSpec};
 use crate::{CallId, Fault, FaultKind, Finish, Message, Prices, SessionId, TurnId, Usage};
 
+/// A name of a model that is longer is nobody's: whoever looks it up is told so, and it is neither kept nor sent.
+pub const MODEL_NAME_CHARS_MAX: usize = 200;
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelInfo {
     /// What a user types and a peer is shown. `PROVIDER/ID` where there is more than one provider.

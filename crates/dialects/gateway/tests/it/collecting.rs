@@ -139,7 +139,12 @@ fn who_leaves_takes_the_run_from_nobody_who_was_collected_with_it() {
 fn a_message_that_starts_at_once_with_others_is_one_of_them() {
     let mut talk = Talk::on(None);
     talk.send(1, json!({}));
-    let taken = vocab::TurnEntry::Taken { turn: "t".into(), items: vec!["i1".into(), "i2".into()], trace: None };
+    let taken = vocab::TurnEntry::Taken {
+        turn: "t".into(),
+        items: vec!["i1".into(), "i2".into()],
+        trace: None,
+        until_ms: None,
+    };
     talk.log([started("t"), vocab::Body::Turn(taken)]);
     talk.reply(Ok(vocab::Reply::Started { turn: "t".into() }));
     talk.ask(2, "agent.cancel", json!({"requestId": 1}));

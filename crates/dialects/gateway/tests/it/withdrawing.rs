@@ -103,6 +103,38 @@ fn who_steered_a_run_or_was_collected_into_one_goes_alone() {
 }
 
 #[test]
+fn the_time_of_a_message_holds_when_its_connection_is_gone() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        let (a, b) = (play.connect(), play.connect());
+        let send = |key: &str| {
+            let timeout = if key == "runs" { 5000 } else { 4000 };
+            json!({"message": "hang", "sessionId": "s:1", "idempotencyKey": key, "timeoutMs": timeout})
+        };
+        play.ask(a, 1, "agent.send", send("runs")).await;
+        play.ask(a, 2, "agent.send", send("waits")).await;
+        play.pipes[a] = None;
+        for key in ["runs", "waits"] {
+            let of = json!({"sessionId": "s:1", "idempotencyKey": key, "timeoutMs": 1});
+            assert!(play.result(b, 1, "agent.wait", of).await["result"]["state"] != "cancelled", "{key}");
+        }
+        let of = |key: &str| json!({"sessionId": "s:1", "idempotencyKey": key, "timeoutMs": 60_000});
+        play.put(b, 3, "agent.wait", of("waits")).await;
+        play.put(b, 4, "agent.wait", of("runs")).await;
+        let heard = play.heard_for(b, std::time::Duration::from_secs(9)).await;
+        let end = |id: u64| heard.iter().find(|it| it["id"] == id).cloned().unwrap_or_default();
+        assert_eq!(end(3)["error"]["data"]["reason"], "timeout", "{heard:?}");
+        assert_eq!(end(4)["result"]["state"], "cancelled", "{heard:?}");
+        assert_eq!(end(4)["result"]["error"]["data"]["reason"], "timeout", "{heard:?}");
+        // Who asks again is told the same.
+        for (id, key) in [(5, "runs"), (6, "waits")] {
+            let heard = play.ask(b, id, "agent.send", send(key)).await;
+            assert_eq!(shown(&heard).lines().last(), Some(&*format!("{id} ! 4 timeout")), "{key}");
+        }
+    });
+}
+
+#[test]
 fn who_waits_with_the_message_of_another_goes_alone() {
     paused(async {
         let mut play = Play::new(|_| {});

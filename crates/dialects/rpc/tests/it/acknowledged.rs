@@ -138,6 +138,7 @@ fn a_session_with_waiting_messages_is_not_settled() {
         sender: None,
         by: None,
         at_ms: 1,
+        until_ms: None,
     };
     talk.tell(Event::Queue(QueueEvent::Waiting(vec![item])));
     let last = turn(&mut talk, Stop::Interrupted, None);

@@ -229,6 +229,7 @@ fn what_is_said_reads_back_equal() {
                 at_ms: 1,
                 sender: None,
                 by: None,
+                until_ms: None,
             }])),
         ] {
             said.extend(talk.tell(event).1);

@@ -64,6 +64,8 @@ impl Board {
                 if let Some(glance) = lock(&self.standing).remove(&session) {
                     let idle = Glance {
                         turn: None,
+                        awaits_place: false,
+                        can_stall: false,
                         asks: 0,
                         waiting: 0,
                         started_ms: None,
@@ -85,10 +87,10 @@ impl Board {
         lock(&self.standing).get(session).cloned()
     }
 
-    /// Turns that run, and messages that wait.
+    /// Turns that run and have their place, and messages that wait.
     pub(super) fn load(&self) -> (u64, u64) {
         let standing = lock(&self.standing);
-        let running = standing.values().filter(|glance| glance.turn.is_some()).count();
+        let running = standing.values().filter(|glance| glance.turn.is_some() && !glance.awaits_place).count();
         (running as u64, standing.values().map(|glance| glance.waiting as u64).sum())
     }
 
@@ -123,7 +125,8 @@ fn tell_session(news: &NewsLog, session: &SessionId, glance: &Glance, live: bool
 fn state(glance: &Glance) -> LaneState {
     match glance {
         Glance { asks: 1.., .. } => LaneState::Asking,
-        Glance { turn: Some(_), .. } => LaneState::Running,
+        Glance { turn: Some(_), awaits_place: false, .. } => LaneState::Running,
+        Glance { awaits_place: true, .. } => LaneState::Waiting,
         Glance { waiting: 1.., .. } => LaneState::Waiting,
         _ => LaneState::Idle,
     }
@@ -155,8 +158,6 @@ pub(super) fn idle() -> SessionLane {
 fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> LaneRow {
     let lane = lane(glance);
     let since = |from: i64, now: i64| u64::try_from(now - from).unwrap_or(0);
-    // A question waits as long as it likes.
-    let can_stall = glance.turn.is_some() && glance.asks == 0;
     LaneRow {
         session_id: session.to_string(),
         state: lane.state,
@@ -165,7 +166,7 @@ fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> 
         since: glance.started_ms,
         moved_at: glance.moved_ms,
         stall_in_ms: times
-            .filter(|_| can_stall)
+            .filter(|_| glance.can_stall)
             .map(|(now, stall_ms)| stall_ms.saturating_sub(since(glance.moved_ms, now))),
         mode: glance.lane.mode.into(),
         oldest_wait_ms: times.and_then(|(now, _)| glance.oldest_wait_ms.map(|from| since(from, now))),
@@ -198,5 +199,55 @@ pub(super) fn deleted_news(session: &SessionId) -> SessionNews {
         title: None,
         last_seq: None,
         parent: None,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A session in which nothing happens.
+    pub(in crate::services) fn quiet() -> Glance {
+        Glance {
+            title: None,
+            model: "m".into(),
+            mode: vocab::Mode::ReadOnly,
+            turn: None,
+            awaits_place: false,
+            can_stall: false,
+            asks: 0,
+            waiting: 0,
+            peers: 0,
+            context_tokens: 0,
+            usage: vocab::Usage::default(),
+            last_seq: 0,
+            lane: vocab::LanePolicy::default(),
+            started_ms: None,
+            moved_ms: 0,
+            oldest_wait_ms: None,
+            context_window: 1000,
+            workspace: "w".into(),
+            tool: None,
+            child_of: None,
+        }
+    }
+
+    #[test]
+    fn a_turn_without_a_place_waits_and_what_has_a_clock_of_its_own_does_not_stall() {
+        let runs = Glance { turn: Some("t".into()), can_stall: true, ..quiet() };
+        let in_line = Glance { awaits_place: true, can_stall: false, ..runs.clone() };
+        let asks = Glance { asks: 1, can_stall: false, ..runs.clone() };
+        let held = Glance { waiting: 1, ..quiet() };
+        let cases = [
+            (quiet(), LaneState::Idle, None),
+            (runs, LaneState::Running, Some(0)),
+            (in_line, LaneState::Waiting, None),
+            (asks, LaneState::Asking, None),
+            (held, LaneState::Waiting, None),
+        ];
+        for (glance, state, stall_in_ms) in cases {
+            let row = lane_row(&"s".into(), &glance, Some((9_000, 5_000)));
+            assert_eq!((row.state, row.stall_in_ms), (state, stall_in_ms), "{glance:?}");
+        }
     }
 }

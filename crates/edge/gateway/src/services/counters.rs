@@ -43,7 +43,7 @@ impl Counters {
             // Then the model has the word again.
             Body::Call(CallEntry::Ended { .. }) => self.asked(session, None, entry.at_ms),
             Body::Turn(TurnEntry::Cut { why, .. }) => {
-                if matches!(why, CutBy::Asked | CutBy::Newer | CutBy::Deleted | CutBy::Ending) {
+                if matches!(why, CutBy::Asked | CutBy::Newer | CutBy::Deleted | CutBy::Ending | CutBy::TimedOut) {
                     self.cancel_requested += 1;
                 }
                 if self.cut.len() < OPEN_CALLS_MAX {

@@ -212,6 +212,7 @@ mod tests {
                 at_ms,
                 sender: None,
                 by: None,
+                until_ms: None,
             };
             self.hear(session, at_ms, Body::Queue(QueueEntry::Queued(item)));
         }

@@ -48,6 +48,7 @@ fn chosen() -> Vec<Body> {
         at_ms: 1,
         sender: None,
         by: Some(Principal::user("root")),
+        until_ms: None,
     };
     let queued = |id: &str| Body::Queue(QueueEntry::Queued(item(id)));
     let settled = |id: &str| {

@@ -83,8 +83,15 @@ async fn a_model_and_a_directory_count_only_where_the_border_takes_them() {
 #[tokio::test]
 async fn what_waits_in_a_file_is_not_said_in_the_users_name() {
     let parts = vec![Part::text("rm -rf")];
-    let item =
-        Item { id: "q-1".into(), parts: parts.clone(), delivery: Delivery::Policy, at_ms: 1, sender: None, by: None };
+    let item = Item {
+        id: "q-1".into(),
+        parts: parts.clone(),
+        delivery: Delivery::Policy,
+        at_ms: 1,
+        sender: None,
+        by: None,
+        until_ms: None,
+    };
     let (bodies, ..) = carried("/here", vec![Body::Queue(QueueEntry::Queued(item))]).await;
     assert!(matches!(bodies[1], Body::Note(NoteEntry::Recovered { .. })), "{bodies:?}");
     let said = Body::User { turn: None, parts, from: UserFrom::Prompt };

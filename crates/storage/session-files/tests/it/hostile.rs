@@ -91,6 +91,7 @@ async fn exported(world: &MirrorWorld, seed: u64) -> PathBuf {
         at_ms: 1,
         sender: None,
         by: Some(Principal::user("root")),
+        until_ms: None,
     };
     let settled = QueueEntry::Settled { item: "q".into(), end: ItemEnd::Consumed, why: None };
     let own = [

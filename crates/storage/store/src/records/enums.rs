@@ -34,8 +34,8 @@ mirror! {
     Scope { Once, Session }
     Delivery { RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy }
     ItemEnd { Consumed, Superseded, Dropped, Cancelled }
-    SettleReason { Ran, TakenBack, Overflow, Newer, Interrupted, TooLate, NoRoom, Deleted, Restarted }
-    CutBy { Asked, Newer, Ending, Deleted, Stalled }
+    SettleReason { Ran, TakenBack, Overflow, Newer, Interrupted, TooLate, NoRoom, Deleted, Restarted, TimedOut }
+    CutBy { Asked, Newer, Ending, Deleted, Stalled, TimedOut }
     LaneMode { Collect, Followup, Steer, SteerBacklog, Interrupt }
     Overflow { DropOld, DropNew }
     Coalesce { Auto, Always, Never }

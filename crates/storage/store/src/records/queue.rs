@@ -18,6 +18,8 @@ pub(super) struct QueuedRecord {
     at_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until_ms: Option<i64>,
 }
 #[derive(Serialize, Deserialize)]
 struct SettledRecord {
@@ -35,6 +37,7 @@ impl From<&Item> for QueuedRecord {
             delivery: item.delivery.into(),
             at_ms: item.at_ms,
             by: item.by.as_ref().map(|by| id(by.as_str())),
+            until_ms: item.until_ms,
         }
     }
 }
@@ -48,6 +51,7 @@ impl From<QueuedRecord> for Item {
             at_ms: it.at_ms,
             sender: None,
             by: it.by.as_deref().map(Principal::logged),
+            until_ms: it.until_ms,
         }
     }
 }

@@ -20,6 +20,8 @@ struct TurnTakenRecord {
     items: Vec<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until_ms: Option<i64>,
 }
 #[derive(Serialize, Deserialize)]
 struct TurnCutRecord {
@@ -53,9 +55,10 @@ struct CallEndedRecord {
 pub(super) fn put_turn(entry: &TurnEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
         TurnEntry::Started { turn } => put("turn_started", &TurnStartedRecord { turn: id(turn.as_str()) }, out),
-        TurnEntry::Taken { turn, items, trace } => {
+        TurnEntry::Taken { turn, items, trace, until_ms } => {
             let items = items.iter().map(|item| id(item.as_str())).collect();
-            put("turn_taken", &TurnTakenRecord { turn: id(turn.as_str()), items, trace: trace.clone() }, out)
+            let (trace, until_ms) = (trace.clone(), *until_ms);
+            put("turn_taken", &TurnTakenRecord { turn: id(turn.as_str()), items, trace, until_ms }, out)
         }
         TurnEntry::Cut { turn, why, item } => {
             let item = item.as_ref().map(|item| id(item.as_str()));
@@ -113,7 +116,7 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
         }
         "turn_taken" => get(payload, |it: TurnTakenRecord| {
             let items = it.items.into_iter().map(ItemId::new).collect();
-            Body::Turn(TurnEntry::Taken { turn: TurnId::new(it.turn), items, trace: it.trace })
+            Body::Turn(TurnEntry::Taken { turn: TurnId::new(it.turn), items, trace: it.trace, until_ms: it.until_ms })
         }),
         "turn_cut" => get(payload, |it: TurnCutRecord| {
             let item = it.item.map(ItemId::new);

@@ -76,12 +76,13 @@ fn openings() -> Vec<Body> {
 }
 
 fn turns() -> Vec<Body> {
+    let taken = |items, trace, until_ms| Body::Turn(TurnEntry::Taken { turn: turn(), items, trace, until_ms });
     let mut all = vec![
         Body::Turn(TurnEntry::Started { turn: turn() }),
-        Body::Turn(TurnEntry::Taken { turn: turn(), items: vec!["i1".into(), ODD.into()], trace: Some(ODD.into()) }),
-        Body::Turn(TurnEntry::Taken { turn: turn(), items: vec![], trace: None }),
+        taken(vec!["i1".into(), ODD.into()], Some(ODD.into()), Some(i64::MAX)),
+        taken(vec![], None, None),
     ];
-    let cuts = [CutBy::Asked, CutBy::Newer, CutBy::Ending, CutBy::Deleted, CutBy::Stalled];
+    let cuts = [CutBy::Asked, CutBy::Newer, CutBy::Ending, CutBy::Deleted, CutBy::Stalled, CutBy::TimedOut];
     all.extend(cuts.map(|why| Body::Turn(TurnEntry::Cut { turn: turn(), why, item: None })));
     all.push(Body::Turn(TurnEntry::Cut { turn: turn(), why: CutBy::Newer, item: Some(ODD.into()) }));
     use Stop::*;
@@ -398,6 +399,7 @@ fn items() -> Vec<Body> {
             delivery,
             at_ms: -1,
             sender,
+            until_ms: (delivery == Policy).then_some(i64::MAX),
         })));
     }
     for end in [ItemEnd::Consumed, ItemEnd::Superseded, ItemEnd::Dropped, ItemEnd::Cancelled] {
@@ -405,7 +407,7 @@ fn items() -> Vec<Body> {
     }
     use SettleReason as Why;
     let early = [Why::Ran, Why::TakenBack, Why::Overflow, Why::Newer, Why::Interrupted, Why::TooLate, Why::NoRoom];
-    for why in early.into_iter().chain([Why::Deleted, Why::Restarted]) {
+    for why in early.into_iter().chain([Why::Deleted, Why::Restarted, Why::TimedOut]) {
         all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end: ItemEnd::Dropped, why: Some(why) }));
     }
     all

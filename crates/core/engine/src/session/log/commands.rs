@@ -15,6 +15,8 @@ pub(crate) struct Provenance {
     pub(crate) by: Principal,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) trace: Option<Arc<str>>,
+    /// The end of the time that it has ([`vocab::Command::limit_ms`]).
+    pub(crate) until_ms: Option<i64>,
 }
 
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub(crate) struct Commands {
     acting: Option<Principal>,
     /// The trace that it belongs to.
     tracing: Option<Arc<str>>,
+    /// The end of the time that it has.
+    until_ms: Option<i64>,
 }
 
 /// A command without an answer.
@@ -33,6 +37,7 @@ struct CommandUnderWay {
     by: Principal,
     key: Option<Arc<str>>,
     trace: Option<Arc<str>>,
+    until_ms: Option<i64>,
     /// What it asks for ([`Keyed::of`]), once it is being carried out under its key.
     of: Option<u64>,
     /// Repeats of it, which are answered with it.
@@ -52,8 +57,8 @@ pub(crate) enum KeyedCommand {
 
 impl Commands {
     pub(crate) fn begin(&mut self, outbox: &Outbox, tag: Tag, provenance: Provenance) {
-        let Provenance { by, key, trace } = provenance;
-        let command = CommandUnderWay { by, key, trace, of: None, repeats: Vec::new() };
+        let Provenance { by, key, trace, until_ms } = provenance;
+        let command = CommandUnderWay { by, key, trace, until_ms, of: None, repeats: Vec::new() };
         self.under_way.insert((outbox.peer, tag), command);
     }
     /// What the peer asked for is not carried out for it any more. Gives back its repeats that waited for an answer.
@@ -110,6 +115,9 @@ impl Commands {
     pub(crate) fn trace(&self) -> Option<&Arc<str>> {
         self.tracing.as_ref()
     }
+    pub(crate) fn until_ms(&self) -> Option<i64> {
+        self.until_ms
+    }
     /// Whatever is logged from now on is this one's doing, without being a command.
     pub(crate) fn act_for(&mut self, by: Option<Principal>) {
         self.acting = by;
@@ -127,6 +135,7 @@ impl SessionLog {
         let command = commands.under_way.get(&(outbox.peer, tag));
         commands.acting = command.map(|command| command.by.clone());
         commands.tracing = command.and_then(|command| command.trace.clone());
+        commands.until_ms = command.and_then(|command| command.until_ms);
     }
     /// As [`SessionLog::look_at`], of what a command has led to, which is `by`'s doing also when the sender is gone by now.
     pub(crate) fn look_at_end(&mut self, outbox: &Arc<Outbox>, tag: Tag, by: Option<Principal>) {
@@ -137,6 +146,7 @@ impl SessionLog {
         self.commands.answering = None;
         self.commands.acting = None;
         self.commands.tracing = None;
+        self.commands.until_ms = None;
     }
 
     /// Answers behind everything said so far. The answer of a command with a key is logged with what the command did, so that
@@ -180,7 +190,11 @@ mod tests {
 
     fn begun(commands: &mut Commands, peer: u64, tag: u64, key: &str) -> (Arc<Outbox>, Tag) {
         let (outbox, tag) = (Outbox::new(PeerId(peer), Slow::Wait), Tag(tag));
-        commands.begin(&outbox, tag, Provenance { by: Principal::user("ann"), key: Some(key.into()), trace: None });
+        commands.begin(
+            &outbox,
+            tag,
+            Provenance { by: Principal::user("ann"), key: Some(key.into()), trace: None, until_ms: None },
+        );
         (outbox, tag)
     }
 

@@ -137,7 +137,15 @@ mod tests {
         let mut keys = KnownKeys::default();
         let large = |bytes: usize| {
             let parts = vec![Part::text("x".repeat(bytes))];
-            let item = Item { id: "i".into(), parts, delivery: Delivery::Queue, at_ms: 0, sender: None, by: None };
+            let item = Item {
+                id: "i".into(),
+                parts,
+                delivery: Delivery::Queue,
+                at_ms: 0,
+                sender: None,
+                by: None,
+                until_ms: None,
+            };
             KeptReply::Queue(vec![item])
         };
         let mut take = |key: &str, reply: KeptReply| {

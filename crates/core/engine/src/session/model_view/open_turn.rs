@@ -36,6 +36,8 @@ pub(crate) struct OpenTurn {
     pub(crate) round: Vec<Arc<Entry>>,
     /// The open question whether it may spend more.
     pub(crate) budget_ask: Option<Box<PastAsk>>,
+    /// The end of the time that it has.
+    pub(crate) until_ms: Option<i64>,
 }
 
 /// Where a turn stands by its log.
@@ -129,6 +131,7 @@ impl Reader {
             opening: Vec::new(),
             round: Vec::new(),
             budget_ask: None,
+            until_ms: None,
         };
         let (calls, started, done, asks) = Default::default();
         Self { turn, calls, started, done, asks, has_opening: false }
@@ -141,6 +144,9 @@ impl Reader {
             _ => {}
         }
         match &entry.body {
+            Body::Turn(TurnEntry::Taken { turn, until_ms, .. }) if *turn == self.turn.id => {
+                self.turn.until_ms = *until_ms
+            }
             Body::User { turn: Some(of), parts, .. } if *of == self.turn.id => self.said(parts),
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
                 self.turn.iterations += u32::from(!self.calls.is_empty());

@@ -98,6 +98,7 @@ mod tests {
             at_ms: 0,
             sender: None,
             by: None,
+            until_ms: None,
         };
         let mut dropped = Dropped::default();
         dropped.count_refused(&item("a"), true);

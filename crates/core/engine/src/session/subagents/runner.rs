@@ -12,9 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Abilities, Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry,
-    Event, Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Open, Part, Principal, Progress,
-    Required, SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry,
-    Unanswered, Usage, Which,
+    Event, Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Open, Part, PeerId, Principal,
+    Progress, Required, SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd,
+    TurnEntry, Unanswered, Usage, Which,
 };
 
 use crate::Shared;
@@ -44,6 +44,8 @@ const PROMPT: Tag = Tag(1);
 pub(crate) struct SubagentPool {
     /// The call this session works for, where it is a subagent itself.
     pub(crate) child_of: Option<(SessionId, CallId)>,
+    /// The peer that has the task for it.
+    pub(crate) watcher: Option<PeerId>,
     /// The controller of its parent, for its own calls.
     pub(crate) inherited_editor: Option<Arc<dyn Editor>>,
     /// The running call, or one before it, may have subagents whose cost was not charged yet.
@@ -127,6 +129,8 @@ pub(crate) struct Inherited {
     pub(crate) editor: Option<Arc<dyn Editor>>,
     /// Who wanted the turn that it works for.
     pub(crate) by: Option<Principal>,
+    /// The peer that has the task for it, once there is one.
+    pub(crate) watcher: Option<PeerId>,
 }
 
 /// How a child of this session behaves.
@@ -188,15 +192,17 @@ impl SubagentParent {
             settings.model = model.clone();
         }
         let model = settings.model.clone();
+        let outbox = Outbox::new(self.shared.mint_peer(), Slow::Wait);
         let inherited = Inherited {
             child_of: self.inherited.child_of.clone(),
             mcp_tools: self.inherited.mcp_tools.clone(),
             editor: self.inherited.editor.clone(),
             by: self.inherited.by.clone(),
+            watcher: Some(outbox.peer),
         };
         let child = self.shared.start_subagent(settings, inherited).await?;
         let watcher = SubagentWatcher {
-            outbox: Outbox::new(self.shared.mint_peer(), Slow::Wait),
+            outbox,
             child,
             by: self.inherited.by.clone(),
             model,
@@ -308,7 +314,7 @@ impl SubagentWatcher {
 
     /// To one that is gone nothing needs to be said.
     async fn say(&self, tag: Tag, verb: SessionVerb) {
-        let provenance = self.by.clone().map(|by| Box::new(Provenance { by, key: None, trace: None }));
+        let provenance = self.by.clone().map(|by| Box::new(Provenance { by, key: None, trace: None, until_ms: None }));
         let _ = self.child.mail.send(Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance }).await;
     }
 

@@ -97,26 +97,8 @@ mod tests {
     use super::*;
 
     fn stands(turn: Option<&str>, last_seq: u64) -> Glance {
-        Glance {
-            title: None,
-            model: "m".into(),
-            mode: vocab::Mode::ReadOnly,
-            turn: turn.map(Into::into),
-            asks: 0,
-            waiting: 0,
-            peers: 0,
-            context_tokens: 850,
-            usage: vocab::Usage::default(),
-            last_seq,
-            lane: vocab::LanePolicy::default(),
-            started_ms: None,
-            moved_ms: 0,
-            oldest_wait_ms: None,
-            context_window: 1000,
-            workspace: "w".into(),
-            tool: None,
-            child_of: None,
-        }
+        let turn = turn.map(Into::into);
+        Glance { turn, last_seq, context_tokens: 850, context_window: 1000, ..crate::services::board::tests::quiet() }
     }
 
     #[test]

@@ -229,6 +229,7 @@ pub(super) fn cut_by(why: CutBy) -> &'static str {
         CutBy::Ending => "shutdown",
         CutBy::Deleted => "deleted",
         CutBy::Stalled => "stalled",
+        CutBy::TimedOut => "timeout",
     }
 }
 

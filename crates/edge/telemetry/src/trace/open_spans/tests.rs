@@ -113,11 +113,11 @@ fn what_is_open_when_a_session_goes_ends_with_it() {
 fn a_senders_place_is_taken_and_its_choice_with_it() {
     let mut book = Book::new();
     let trace = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00 a=1".into());
-    let taken = Body::Turn(TurnEntry::Taken { turn: TurnId::new("t1"), items: Vec::new(), trace });
+    let taken = Body::Turn(TurnEntry::Taken { turn: TurnId::new("t1"), items: Vec::new(), trace, until_ms: None });
     book.offer("s", vec![started(), taken, ended()]);
     assert!(book.done.is_empty(), "its sender does not keep this trace");
     let trace = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 a=1".into());
-    let taken = Body::Turn(TurnEntry::Taken { turn: TurnId::new("t1"), items: Vec::new(), trace });
+    let taken = Body::Turn(TurnEntry::Taken { turn: TurnId::new("t1"), items: Vec::new(), trace, until_ms: None });
     book.offer("s", vec![started(), taken, ended()]);
     let turn = &book.done[0];
     assert_eq!(turn.place.trace, 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736);

@@ -65,7 +65,7 @@ fn queue(dice: &mut LogDice) -> Body {
     let id = dice.id();
     if dice.roll(2) == 0 {
         let (parts, delivery) = (vec![Part::text("wait")], Delivery::FollowUp);
-        let item = Item { id: id.as_str().into(), parts, delivery, at_ms: 0, sender: None, by: None };
+        let item = Item { id: id.as_str().into(), parts, delivery, at_ms: 0, sender: None, by: None, until_ms: None };
         return Body::Queue(QueueEntry::Queued(item));
     }
     let why = (dice.roll(2) == 0).then_some(SettleReason::Overflow);

@@ -74,6 +74,7 @@ impl Story {
             at_ms: self.now_ms,
             sender: Some((PeerId(self.dice.roll(2)), Tag(self.offered))),
             by: None,
+            until_ms: None,
         }
     }
 

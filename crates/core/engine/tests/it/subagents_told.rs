@@ -1,0 +1,37 @@
+//! Messages to a session that works for a call of another one, and to one that has done so.
+
+use std::sync::Arc;
+
+use vocab::*;
+
+use crate::subagents::Family;
+use crate::support::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_child_takes_no_message_but_its_task_and_is_a_session_like_any_when_it_is_done() {
+    let slow = vec![text("found"), Step::Wait(10_000), done(Finish::Stop)];
+    let plays = [calls(&[("subagent", r#"{"prompt":"look"}"#)]), slow, say("thanks"), say("gladly")];
+    let stage = stage_with(&Player::new(plays), |options| options.toolbox = Some(Arc::new(Family)));
+    let mut parent = stage.open().await;
+    parent.prompt("go").await;
+    parent.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
+    let mut visitor = stage.actor();
+    visitor.open(Open::new(Which::Named("s2".into()))).await.unwrap();
+    for delivery in [Delivery::Policy, Delivery::Enqueue, Delivery::RejectIfBusy, Delivery::Steer, Delivery::FollowUp] {
+        let tag = visitor.deliver("and now this", delivery).await;
+        let fault = visitor.reply(tag).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::TurnInProgress, "{delivery:?}: {fault}");
+        assert_eq!(&*fault.message, "this session works for a call of the session `s1`, and takes no other message");
+        assert!(fault.hints[0].contains("`s1`"), "{:?}", fault.hints);
+    }
+    assert_eq!(parent.turn_end().await.stop, Stop::EndTurn, "its parent heard nothing of that");
+    visitor.until(|event| matches!(event, Event::Gone { .. })).await;
+    // It has done its work.
+    let mut visitor = stage.actor();
+    visitor.open(Open::new(Which::Named("s2".into()))).await.unwrap();
+    let tag = visitor.deliver("what else?", Delivery::Policy).await;
+    assert!(matches!(visitor.reply(tag).await, Ok(Reply::Started { .. })));
+    assert_eq!((visitor.turn_end().await.stop, &*visitor.text()), (Stop::EndTurn, "gladly"));
+    let log = log_of(&stage, "s2").await;
+    assert!(!log.contains("and now this"), "{log}");
+}
