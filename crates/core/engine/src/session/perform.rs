@@ -137,9 +137,9 @@ impl Session {
         {
             self.log_by(by, Body::Turn(TurnEntry::Cut { turn: end.turn.clone(), why, item }));
         }
-        self.log(Body::Turn(TurnEntry::Ended(end)));
+        let ended = self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();
-        self.prompts.turn_over_ms = self.shared.ports.clock.now_ms();
+        self.prompts.turn_over_ms = ended.at_ms;
         // The turn is over: the chosen model is asked again.
         if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
             self.speak_to(home);

@@ -293,9 +293,9 @@ impl Session {
     /// The turn's own message, and then the model. Its start is logged already.
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
-        self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
+        let said = self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
         self.prompts.turn_started = Instant::now();
-        self.prompts.turn_began_ms = self.shared.ports.clock.now_ms();
+        self.prompts.turn_began_ms = said.at_ms;
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;
