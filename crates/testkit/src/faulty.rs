@@ -19,6 +19,7 @@ pub struct FaultyStore {
     /// Appends left until one fails; 0 = none will.
     fail_in: AtomicU64,
     reads_fail_in: AtomicU64,
+    acquires_fail_in: AtomicU64,
     read_wait_ms: AtomicU64,
     /// Each read: behind which entry, and how many at most.
     reads: Mutex<Vec<(u64, usize)>>,
@@ -37,6 +38,7 @@ impl FaultyStore {
             inner,
             fail_in: AtomicU64::new(0),
             reads_fail_in: AtomicU64::new(0),
+            acquires_fail_in: AtomicU64::new(0),
             read_wait_ms: AtomicU64::new(0),
             reads: Mutex::default(),
             waits_ms: Mutex::default(),
@@ -54,6 +56,10 @@ impl FaultyStore {
     /// The `n`-th read from now fails.
     pub fn fail_read(&self, n: u64) {
         self.reads_fail_in.store(n, Ordering::Relaxed);
+    }
+    /// The `n`-th session that is asked for from now is not given.
+    pub fn fail_acquire(&self, n: u64) {
+        self.acquires_fail_in.store(n, Ordering::Relaxed);
     }
     /// From now on appends take this long, in turn.
     pub fn slow(&self, waits_ms: Vec<u64>) {
@@ -127,6 +133,9 @@ impl Store for FaultyStore {
         lease
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
+        if is_due(&self.acquires_fail_in) {
+            return Box::pin(std::future::ready(Err(full())));
+        }
         // A store in memory answers at once; asking here keeps the lease on record whatever becomes of the future.
         let mut asked = self.inner.acquire(session);
         match asked.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {

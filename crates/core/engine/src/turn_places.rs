@@ -1,5 +1,6 @@
-//! The places for turns that run at once, over all sessions, and the line for them. Who has waited longest is next; since when
-//! somebody waits they say themselves, because some have waited since before this process began.
+//! The places for turns that run at once, over all sessions, and the line for them. Who has waited longest is next. No clock is
+//! asked for that: in a process everybody draws a number when they begin to wait. Those who waited in an earlier process are
+//! before them, by the times in their logs.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,12 +14,22 @@ struct LineState {
     free: usize,
     /// Somebody may yet get in line before those who are in it.
     held: usize,
-    next: u64,
+    /// The last number that was drawn.
+    drawn: u64,
     line: BTreeMap<LineKey, Waiter>,
 }
 
-/// Since when, in milliseconds, and who of those came first.
-type LineKey = (i64, u64);
+/// Since when somebody waits, in the order of the line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum WaitsSince {
+    /// An earlier process; this time in milliseconds.
+    Earlier(i64),
+    /// That number.
+    Here(u64),
+}
+
+/// Among those who wait since the same moment, who got in line first.
+type LineKey = (WaitsSince, u64);
 
 enum Waiter {
     Waits(Option<Waker>),
@@ -59,7 +70,7 @@ impl TurnsHeld {
 
 impl TurnPlaces {
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(LineState { free: most.max(1), held: 0, next: 0, line: BTreeMap::new() })))
+        Arc::new(Self(Mutex::new(LineState { free: most.max(1), held: 0, drawn: 0, line: BTreeMap::new() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, LineState> {
@@ -76,11 +87,15 @@ impl TurnPlaces {
         Some(TurnPlace(self.clone()))
     }
 
+    /// For somebody who waits from now on.
+    pub(crate) fn draw(&self) -> u64 {
+        self.lock().draw()
+    }
+
     /// Gets in line, as one who waits since then.
-    pub(crate) fn queue_up(self: &Arc<Self>, since_ms: i64) -> PlaceInLine {
+    pub(crate) fn queue_up(self: &Arc<Self>, since: WaitsSince) -> PlaceInLine {
         let mut state = self.lock();
-        let key = (since_ms, state.next);
-        state.next += 1;
+        let key = (since, state.draw());
         state.line.insert(key, Waiter::Waits(None));
         state.call();
         PlaceInLine { places: self.clone(), key, is_over: false }
@@ -93,6 +108,11 @@ impl TurnPlaces {
 }
 
 impl LineState {
+    fn draw(&mut self) -> u64 {
+        self.drawn += 1;
+        self.drawn
+    }
+
     /// Calls those who are first in line, as many as there are places. So none is free while somebody waits.
     fn call(&mut self) {
         if self.held > 0 {
@@ -119,6 +139,12 @@ impl Drop for TurnPlace {
         let mut state = self.0.lock();
         state.free += 1;
         state.call();
+    }
+}
+
+impl PlaceInLine {
+    pub(crate) fn since(&self) -> WaitsSince {
+        self.key.0
     }
 }
 
@@ -169,6 +195,7 @@ impl Drop for PlacesHeld {
 mod tests {
     use std::task::Waker;
 
+    use super::WaitsSince::*;
     use super::*;
 
     fn poll(waiting: &mut PlaceInLine) -> Option<TurnPlace> {
@@ -183,7 +210,8 @@ mod tests {
         let places = TurnPlaces::new(1);
         let held = places.take().unwrap();
         assert!(places.take().is_none());
-        let (mut late, mut early, mut same) = (places.queue_up(7), places.queue_up(3), places.queue_up(7));
+        let (mut late, mut early, mut same) =
+            (places.queue_up(Here(7)), places.queue_up(Here(3)), places.queue_up(Here(7)));
         assert!(poll(&mut late).is_none() && poll(&mut early).is_none());
         drop(held);
         assert!(places.take().is_none(), "it is promised");
@@ -201,7 +229,7 @@ mod tests {
     fn who_leaves_the_line_leaves_its_place_to_the_next() {
         let places = TurnPlaces::new(1);
         let held = places.take().unwrap();
-        let (first, mut second) = (places.queue_up(1), places.queue_up(2));
+        let (first, mut second) = (places.queue_up(Here(1)), places.queue_up(Here(2)));
         drop(held);
         // It was called, and goes without having looked.
         drop(first);
@@ -214,7 +242,7 @@ mod tests {
         let places = TurnPlaces::new(1);
         let (one, two) = (places.hold(), places.hold());
         assert!(places.take().is_none());
-        let (mut late, mut early) = (places.queue_up(2), places.queue_up(1));
+        let (mut late, mut early) = (places.queue_up(Here(0)), places.queue_up(Earlier(9)));
         drop(one);
         assert!(poll(&mut early).is_none());
         drop(two);

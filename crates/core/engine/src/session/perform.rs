@@ -10,6 +10,7 @@ use super::fallback::Fallback;
 use super::hooks::HookPoint;
 use crate::session::queue::TurnOver;
 use crate::session::turn::{Effect, SafePoint, Turn};
+use crate::turn_places::WaitsSince;
 
 impl Session {
     /// Performs effects until the turn waits for something.
@@ -137,9 +138,9 @@ impl Session {
         {
             self.log_by(by, Body::Turn(TurnEntry::Cut { turn: end.turn.clone(), why, item }));
         }
-        let ended = self.log(Body::Turn(TurnEntry::Ended(end)));
+        self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();
-        self.prompts.turn_over_ms = ended.at_ms;
+        self.prompts.drawn_since = self.bound().map(|turns| WaitsSince::Here(turns.draw()));
         // The turn is over: the chosen model is asked again.
         if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
             self.speak_to(home);

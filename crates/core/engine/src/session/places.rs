@@ -9,7 +9,7 @@ use super::Session;
 use super::activity::TurnWaits;
 use super::queue::{Queue, QueueAct};
 use super::turn::{Effect, Turn};
-use crate::turn_places::{TurnPlace, TurnPlaces};
+use crate::turn_places::{TurnPlace, TurnPlaces, WaitsSince};
 
 impl Session {
     /// The bound that this session's turns are under. A child has its parent's place, which waits for it.
@@ -25,7 +25,8 @@ impl Session {
             return self.act(acts);
         };
         // Who waits in the line for one is before us: then none is free.
-        let place = turns.take();
+        let (place, drawn) = (turns.take(), turns.draw());
+        self.prompts.queue.set_drawn(drawn);
         self.step_queue_with(place, step);
     }
 
@@ -65,7 +66,7 @@ impl Session {
     pub(super) fn await_place(&mut self, then: Effect) {
         let Some(turns) = self.bound().cloned() else { return self.activity.push_effect(then) };
         let line = self.activity.line.take().or_else(|| self.prompts.leave_line());
-        let line = line.unwrap_or_else(|| turns.queue_up(self.prompts.turn_began_ms));
+        let line = line.unwrap_or_else(|| turns.queue_up(WaitsSince::Here(turns.draw())));
         self.activity.wait(TurnWaits::Place { line, then });
     }
 
@@ -87,8 +88,7 @@ impl Session {
 
     /// A turn of an earlier process is in line before all others, whatever it has to wait for first.
     pub(super) fn queue_up_again(&mut self) {
-        self.prompts.turn_began_ms = i64::MIN;
-        self.activity.line = self.bound().map(|turns| turns.queue_up(i64::MIN));
+        self.activity.line = self.bound().map(|turns| turns.queue_up(WaitsSince::Earlier(i64::MIN)));
     }
 
     /// Whether the turn does nothing until a person answers, or a controller that runs the call.

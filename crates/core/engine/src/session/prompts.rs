@@ -17,7 +17,7 @@ use super::turn::{Turn, TurnRules};
 use super::{Session, later};
 use crate::images;
 use crate::outbox::Outbox;
-use crate::turn_places::{PlaceInLine, TurnPlace, TurnPlaces};
+use crate::turn_places::{PlaceInLine, TurnPlace, TurnPlaces, WaitsSince};
 
 /// The queue of one session and what is known of its items.
 pub(super) struct Prompts {
@@ -39,10 +39,8 @@ pub(super) struct Prompts {
     timer: Option<Pin<Box<Sleep>>>,
     /// The next message is in line for it.
     place: Option<PlaceInLine>,
-    /// Since when a turn that began waits, should it have no place: one of an earlier process since before all others.
-    pub(super) turn_began_ms: i64,
-    /// When the last turn of this process was over. Who waited meanwhile is in line since then.
-    pub(super) turn_over_ms: i64,
+    /// Drawn when the last turn was over. Who waited meanwhile is in line since then.
+    pub(super) drawn_since: Option<WaitsSince>,
     born: Instant,
 }
 
@@ -59,8 +57,7 @@ impl Prompts {
             turn_started: Instant::now(),
             timer: None,
             place: None,
-            turn_began_ms: i64::MIN,
-            turn_over_ms: i64::MIN,
+            drawn_since: None,
             born: Instant::now(),
         }
     }
@@ -74,11 +71,13 @@ impl Prompts {
     pub(super) fn arm(&mut self, turns: Option<Arc<TurnPlaces>>) {
         let awaits_place = self.queue.awaits_place(self.now_ms());
         match turns.filter(|_| awaits_place) {
-            // Who is in line stays there.
             Some(turns) => {
-                let since_ms =
-                    self.queue.list().map(|item| item.at_ms).min().unwrap_or(i64::MIN).max(self.turn_over_ms);
-                self.place.get_or_insert_with(|| turns.queue_up(since_ms));
+                let since = self.queue.next_waits_since().max(self.drawn_since);
+                // Who is in line stays there, unless it is for a message that is gone.
+                self.place.take_if(|place| Some(place.since()) != since);
+                if let (None, Some(since)) = (&self.place, since) {
+                    self.place = Some(turns.queue_up(since));
+                }
             }
             None => self.place = None,
         }
@@ -293,9 +292,8 @@ impl Session {
     /// The turn's own message, and then the model. Its start is logged already.
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
-        let said = self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
+        self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
         self.prompts.turn_started = Instant::now();
-        self.prompts.turn_began_ms = said.at_ms;
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;

@@ -50,6 +50,8 @@ struct QueuedItem {
     item: Item,
     /// Missed the turn it was meant to steer; now wants a turn of its own and steers no other.
     backlog: bool,
+    /// The number that it drew when it came; none in this process.
+    drawn: Option<u64>,
 }
 
 /// One session's queue. At most one turn at a time.
@@ -71,6 +73,7 @@ pub(crate) struct Queue {
     debounced_from_ms: i64,
     /// A turn could have a place among those that run at once, when that was looked at last.
     has_place: bool,
+    drawn: u64,
     /// Follow-ups that the running turn has taken.
     joined: usize,
     dropped: Dropped,
@@ -87,6 +90,7 @@ impl Queue {
             enqueued_ms: 0,
             debounced_from_ms: 0,
             has_place: true,
+            drawn: 0,
             joined: 0,
             dropped: Dropped::default(),
         }
@@ -309,7 +313,7 @@ impl Queue {
             self.enqueued_ms = now_ms;
         }
         self.came_meanwhile |= self.phase == QueuePhase::Occupied && !wants_own_turn(&item);
-        let waiting = QueuedItem { item, backlog: false };
+        let waiting = QueuedItem { item, backlog: false, drawn: Some(self.drawn) };
         if preempts {
             self.waiting.push_front(waiting);
             self.stop(Some(id.clone()), &mut acts);

@@ -1,6 +1,9 @@
 //! Messages that wait because as many turns run as may.
 
+use std::sync::Arc;
+
 use testkit::Stage;
+use testkit::fakes::TickingClock;
 use testkit::stage::Actor;
 use vocab::*;
 
@@ -13,9 +16,15 @@ fn slow(word: &str) -> Play {
 
 /// Room for one turn, and a session for each play whose message came in this order.
 async fn line(plays: Vec<Play>, ids: &[&str]) -> (Stage, Vec<Actor>) {
-    let stage = stage_with(&Player::new(plays), |options| options.turns_max = Some(1));
+    let clock = Arc::<TickingClock>::default();
+    let stage = stage_with(&Player::new(plays), |options| {
+        options.turns_max = Some(1);
+        options.clock = clock.clone();
+    });
     let mut actors = Vec::new();
     for id in ids {
+        // Whatever somebody does to the clock on the wall.
+        clock.jump(-3_600_000);
         let mut actor = stage.actor();
         actor.open(Open::new(Which::Named((*id).into()))).await.unwrap();
         let tag = actor.deliver("go", Delivery::Policy).await;
@@ -165,7 +174,7 @@ async fn open_questions_stop_nobody() {
 async fn what_waited_when_a_process_ended_is_in_line_again_in_its_order() {
     let keep = |settings: &mut Settings| settings.on_restart = OnRestart::Continue;
     let ids = ["s1", "s2", "s3", "s4", "s5"];
-    let clock = std::sync::Arc::<testkit::fakes::TickingClock>::default();
+    let clock = Arc::<TickingClock>::default();
     let first = stage_with(&Player::new([vec![text("w"), Step::Wait(1_000_000)]]), |options| {
         options.clock = clock.clone();
         options.turns_max = Some(1);
@@ -179,6 +188,7 @@ async fn what_waited_when_a_process_ended_is_in_line_again_in_its_order() {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     }
     first.engine.shutdown().await;
+    clock.jump(-3_600_000);
     let store = first.store.clone();
     let next = stage_with(&Player::new(["a", "b", "c", "d", "e", "f"].map(slow)), |options| {
         options.turns_max = Some(1);
@@ -217,4 +227,57 @@ async fn turns_are_held_for_a_time_only() {
     actor.turn_end().await;
     assert_eq!(began.elapsed().as_secs(), 5);
     assert!(!held.expire(std::time::Duration::ZERO).await);
+}
+
+/// Turns that ask at every step have to wait behind who came between two steps.
+#[tokio::test(start_paused = true)]
+async fn who_asks_again_and_again_keeps_nobody_out() {
+    let mut plays: Vec<Play> = (0..2).map(|_| calls(&[("danger", "{}")])).collect();
+    plays.push(slow("w"));
+    plays.extend((0..2).map(|_| say("done")));
+    let stage = stage_with(&Player::new(plays), |options| options.turns_max = Some(1));
+    let mut asking = Vec::new();
+    for id in ["s1", "s2"] {
+        let mut actor = stage.actor();
+        actor.open(Open { mode: Some(Mode::Prompt), ..Open::new(Which::Named(id.into())) }).await.unwrap();
+        actor.deliver("go", Delivery::Policy).await;
+        let ask = actor.ask().await.id;
+        asking.push((actor, ask));
+    }
+    // The third is in line first, though it came last.
+    let mut third = stage.actor();
+    third.open(Open::new(Which::Named("s3".into()))).await.unwrap();
+    let held = stage.engine.hold_turns();
+    third.deliver("go", Delivery::Policy).await;
+    third.settle().await;
+    for (actor, ask) in &mut asking {
+        let answer = SessionVerb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) };
+        ask_for(actor, Verb::Session(answer)).await.unwrap();
+    }
+    drop(held);
+    text_of(&mut third, "w").await;
+    for id in ["s1", "s2"] {
+        let log = log_of(&stage, id).await;
+        assert!(!log.contains("Ran"), "it began earlier, and waits since later: {log}");
+    }
+    for (actor, _) in &mut asking {
+        actor.turn_end().await;
+    }
+}
+
+/// The place in line is the message's, and goes with it.
+#[tokio::test(start_paused = true)]
+async fn a_later_message_of_a_lane_has_not_waited_as_long_as_the_one_before_it() {
+    let began = tokio::time::Instant::now();
+    let (_stage, mut actors) = line(vec![slow("a"), slow("c"), slow("b")], &["s1", "s2", "s3"]).await;
+    actors[1].deliver("later", Delivery::Policy).await;
+    let Ok(Reply::Queue(waiting)) = ask_for(&mut actors[1], Verb::Session(SessionVerb::Queue(QueueVerb::List))).await
+    else {
+        panic!("no list")
+    };
+    let take_back = SessionVerb::Queue(QueueVerb::TakeBack(waiting[0].id.clone()));
+    ask_for(&mut actors[1], Verb::Session(take_back)).await.unwrap();
+    for (at, word, seconds) in [(0, "a", 10), (2, "c", 20), (1, "b", 30)] {
+        assert_eq!(next_turn(&mut actors[at], began).await, (word.into(), seconds));
+    }
 }

@@ -3,12 +3,23 @@
 
 use vocab::{Delivery, Item};
 
-use super::{Queue, QueueAct};
+use super::{Queue, QueueAct, wants_own_turn};
+use crate::turn_places::WaitsSince;
 
 impl Queue {
     /// Whether a turn could have a place now. The session says so before whatever may start one.
     pub(crate) fn set_has_place(&mut self, has_place: bool) {
         self.has_place = has_place;
+    }
+    /// The number of whoever comes now.
+    pub(crate) fn set_drawn(&mut self, drawn: u64) {
+        self.drawn = drawn;
+    }
+
+    /// Since when the message waits that is next.
+    pub(crate) fn next_waits_since(&self) -> Option<WaitsSince> {
+        let next = self.waiting.iter().find(|waiting| wants_own_turn(&waiting.item))?;
+        Some(next.drawn.map_or(WaitsSince::Earlier(next.item.at_ms), WaitsSince::Here))
     }
 
     /// Whether a place is all that the next message waits for.

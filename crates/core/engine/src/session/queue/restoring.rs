@@ -14,7 +14,7 @@ impl Queue {
         let mut items = items.into_iter();
         let room = WAITING_MAX.saturating_sub(self.waiting.len());
         // Of those whose delivery is the policy's nobody knows whether they were meant to steer that turn.
-        self.waiting.extend(items.by_ref().take(room).map(|item| QueuedItem { item, backlog: true }));
+        self.waiting.extend(items.by_ref().take(room).map(|item| QueuedItem { item, backlog: true, drawn: None }));
         self.resting = !self.waiting.is_empty();
         late.extend(items);
         late
@@ -70,7 +70,7 @@ impl Queue {
             }
             if self.is_busy() {
                 acts.push(QueueAct::Waiting { id: item.id.clone(), position: self.waiting.len() + 1 });
-                self.waiting.push_back(QueuedItem { item, backlog: false });
+                self.waiting.push_back(QueuedItem { item, backlog: false, drawn: Some(self.drawn) });
                 acts.push(QueueAct::Changed);
                 return tidy(acts);
             }
