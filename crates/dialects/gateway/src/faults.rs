@@ -176,6 +176,14 @@ pub(crate) enum ItemRefused {
 }
 
 /// `None`: a run took it.
+/// Why no run will come of a message, for who waits for that run.
+pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
+    match why.and_then(item_refused) {
+        Some(ItemRefused::Cancelled(reason)) => reason,
+        Some(ItemRefused::Dropped { .. }) | None => "cancelled_before_start",
+    }
+}
+
 pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
     match why {
         SettleReason::Ran => None,

@@ -193,12 +193,8 @@ impl Gateway {
             let held = std::mem::take(&mut view.held);
             let (over, held): (Vec<_>, Vec<_>) = held.into_iter().partition(|it| is_of(&it.of));
             view.held = held;
-            let reason = match faults::item_refused(why) {
-                Some(ItemRefused::Cancelled(reason)) => reason,
-                Some(ItemRefused::Dropped { .. }) | None => "cancelled_before_start",
-            };
             for it in over {
-                self.refuse(it.id, &faults::cancelled(reason), out);
+                self.refuse(it.id, &faults::cancelled(faults::never_began(Some(why))), out);
             }
         }
         for waited in ended {

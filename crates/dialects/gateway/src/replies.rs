@@ -428,7 +428,7 @@ impl Gateway {
             _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
         };
         let session = self.views[at].session.clone();
-        let Recounted { turn, item, ended, entries, .. } = *recounted;
+        let Recounted { turn, item, settled, ended, entries } = *recounted;
         let of = match (turn, item) {
             (Some(turn), _) if ended => {
                 let run = GatewayRun::recounted(turn, &entries, &mut Vec::new());
@@ -442,7 +442,7 @@ impl Gateway {
                 WaitsFor::Turn(turn)
             }
             (None, Some(item)) if !ended => WaitsFor::Item(item),
-            (None, _) => return self.refuse(id, &faults::cancelled("cancelled_before_start"), out),
+            (None, _) => return self.refuse(id, &faults::cancelled(faults::never_began(settled)), out),
         };
         self.views[at].held.push(crate::session_view::HeldWait { id, of });
         self.ledger.put(id, Awaits::Held { session });

@@ -25,9 +25,6 @@ impl Limits {
         Self { since: (Instant::now(), now_ms), turn: None, timer: None }
     }
 
-    fn is_past(&self, until_ms: i64) -> bool {
-        self.at(until_ms) <= Instant::now()
-    }
     fn at(&self, until_ms: i64) -> Instant {
         self.since.0 + Duration::from_millis(until_ms.saturating_sub(self.since.1).max(0) as u64)
     }
@@ -39,6 +36,18 @@ impl Limits {
         let until_ms = all.and_then(|all| all.into_iter().max());
         self.turn = until_ms.map(|until_ms| (turn.clone(), until_ms));
         until_ms
+    }
+
+    /// Others have come into the running turn, as those that it began with.
+    pub(super) fn join(&mut self, items: &[Item]) {
+        for item in items {
+            if let Some((_, until_ms)) = &mut self.turn {
+                match item.until_ms {
+                    Some(later) => *until_ms = later.max(*until_ms),
+                    None => self.turn = None,
+                }
+            }
+        }
     }
 
     /// The same of a turn that an earlier process began.
@@ -96,12 +105,6 @@ impl Session {
             self.shared.ports.store.hasten();
         }
     }
-
-    /// Why the running turn is cut where a peer asks for it: a peer with a clock of its own may be first to say that it is late.
-    pub(super) fn cut_by_asking(&self) -> CutBy {
-        let is_late = |limits: &Limits| limits.turn.as_ref().is_some_and(|(_, until_ms)| limits.is_past(*until_ms));
-        if self.limits.as_deref().is_some_and(is_late) { CutBy::TimedOut } else { CutBy::Asked }
-    }
 }
 
 #[cfg(test)]
@@ -123,6 +126,11 @@ mod tests {
         for (has, want) in cases {
             let items: Vec<Item> = has.iter().copied().map(item).collect();
             assert_eq!(limits.begin(&"t".into(), &items), want, "{has:?}");
+            // And of those who come into it later.
+            let (first, rest) = items.split_at(items.len().min(1));
+            limits.begin(&"t".into(), first);
+            limits.join(rest);
+            assert_eq!(limits.turn.as_ref().map(|(_, until_ms)| *until_ms), want, "{has:?}");
         }
     }
 }

@@ -113,6 +113,10 @@ impl Session {
         };
         let joined = !items.is_empty();
         let turn = self.current_turn();
+        if let Some(limits) = &mut self.limits {
+            limits.join(&items);
+        }
+        self.prompts.turn_from.extend(items.iter().filter_map(|item| Some(item.sender?.0)));
         for item in items {
             self.settle_item(&item, ItemEnd::Consumed, SettleReason::Ran, turn.as_ref());
             self.log_by(item.by, Body::User { turn: turn.clone(), parts: item.parts, from });

@@ -135,8 +135,7 @@ impl Session {
             return false;
         }
         let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
-        let why = if self.limits.is_some() { self.cut_by_asking() } else { CutBy::Asked };
-        self.activity.cut(why, self.log.commands.acting());
+        self.activity.cut(CutBy::Asked, self.log.commands.acting());
         let acts = self.prompts.queue.interrupt();
         self.act(acts);
         if was_running {

@@ -130,3 +130,35 @@ fn what_is_late_by_the_time_of_the_restart_does_not_go_on() {
         .assert_eq(&log(&stage).await);
     });
 }
+
+/// Whoever steers a turn wants it to the end of their own time, in the next process, too.
+#[test]
+fn who_comes_into_a_turn_later_gives_it_their_time() {
+    // The time of the steering, and for how long the next process, 70 s later, goes on; the turn itself had 60 s.
+    for (limit_ms, goes_on_s) in [(None, Some(300)), (Some(100_000), Some(30)), (Some(50_000), None)] {
+        let store = faulty();
+        life(&store, async || {
+            let plays = [calls(&[("look", r#"{"slow":1}"#)]), held("half")];
+            let stage = on_with(&store, &Player::new(plays), "ask1", |_| {});
+            let mut actor = stage.open().await;
+            send(&mut actor, "go", Some(60_000)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let verb = SessionVerb::Prompt { parts: vec![Part::text("more")], delivery: Delivery::Steer };
+            actor.send_with(Verb::Session(verb), |command| command.limit_ms = limit_ms).await;
+            text_of(&mut actor, "half").await;
+            let is_cut = tokio::time::timeout(Duration::from_secs(35), actor.turn_end()).await.is_ok();
+            assert_eq!(is_cut, goes_on_s.is_none(), "{limit_ms:?}");
+        });
+        if goes_on_s.is_none() {
+            continue;
+        }
+        life(&store, async || {
+            let stage = after(&store, &Player::new([held("again")]), 70_000);
+            let began = tokio::time::Instant::now();
+            let (mut actor, _) = resume(&stage).await;
+            let patience = Duration::from_secs(300);
+            let _ = tokio::time::timeout(patience, actor.turn_end()).await;
+            assert_eq!(Some(began.elapsed().as_secs_f64().round() as u64), goes_on_s, "{limit_ms:?}");
+        });
+    }
+}

@@ -45,7 +45,8 @@ pub(crate) fn cancel(
 }
 
 impl Gateway {
-    /// One request, whatever it waits for.
+    /// One request, whatever it waits for. One whose time is over ends alone: the engine knows the time of its message, and
+    /// whether others want what that came into.
     pub(crate) fn cancel_one(&mut self, id: RequestId, work: WorkId, by: StopBy, out: &mut Out) {
         let timed_out = by == StopBy::Time;
         let Some(stage) = self.ledger.stage_mut(id) else { return };
@@ -71,6 +72,7 @@ impl Gateway {
                     }
                 }
                 let (verb, part) = match (others, is_own) {
+                    _ if timed_out => return self.withdraw(id, work, out),
                     (0, true) => (QueueVerb::TakeBack(item), WorkPart::TakeBack),
                     (0, false) => (QueueVerb::TakeBackUnlessWanted(item), WorkPart::Withdraw(id)),
                     _ => return self.withdraw(id, work, out),
@@ -88,6 +90,7 @@ impl Gateway {
                     }
                 }
                 let (verb, part) = match (how, is_repeat, others) {
+                    _ if timed_out => return self.withdraw(id, work, out),
                     (How::Started, false, _) => (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt),
                     // Others may be in it on connections that this one knows nothing of.
                     (_, true, 0) | (How::Collected { .. }, false, 0) => {

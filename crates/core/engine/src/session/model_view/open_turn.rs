@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{
     Ask, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, Call, CallEntry, CallId, CompactReason, Entry, FellBack,
-    Finish, MessageEnd, ModelEntry, Part, TurnEntry, TurnId, Usage,
+    Finish, ItemEnd, ItemId, MessageEnd, ModelEntry, Part, QueueEntry, TurnEntry, TurnId, Usage,
 };
 
 pub(crate) struct OpenTurn {
@@ -110,6 +110,8 @@ struct Reader {
     done: HashSet<CallId>,
     asks: Vec<PastAsk>,
     has_opening: bool,
+    /// Of messages that came meanwhile and wait, the time that they have.
+    limits: HashMap<ItemId, Option<i64>>,
 }
 
 impl Reader {
@@ -133,8 +135,8 @@ impl Reader {
             budget_ask: None,
             until_ms: None,
         };
-        let (calls, started, done, asks) = Default::default();
-        Self { turn, calls, started, done, asks, has_opening: false }
+        let (calls, started, done, asks, limits) = Default::default();
+        Self { turn, calls, started, done, asks, has_opening: false, limits }
     }
 
     fn take(&mut self, entry: &Arc<Entry>) {
@@ -146,6 +148,13 @@ impl Reader {
         match &entry.body {
             Body::Turn(TurnEntry::Taken { turn, until_ms, .. }) if *turn == self.turn.id => {
                 self.turn.until_ms = *until_ms
+            }
+            Body::Queue(QueueEntry::Queued(item)) => _ = self.limits.insert(item.id.clone(), item.until_ms),
+            // It came into the turn.
+            Body::Queue(QueueEntry::Settled { item, end: ItemEnd::Consumed, .. }) => {
+                if let Some(until_ms) = self.limits.remove(item) {
+                    self.turn.until_ms = self.turn.until_ms.zip(until_ms).map(|(one, other)| one.max(other));
+                }
             }
             Body::User { turn: Some(of), parts, .. } if *of == self.turn.id => self.said(parts),
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
@@ -225,7 +234,7 @@ impl Reader {
     }
 
     fn finish(self) -> Option<OpenTurn> {
-        let Reader { mut turn, calls, mut started, done, asks, has_opening } = self;
+        let Reader { mut turn, calls, mut started, done, asks, has_opening, .. } = self;
         if !has_opening {
             return None;
         }
