@@ -54,7 +54,7 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub const DISCARDED_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 /// How long that may take; then the same.
 pub const DISCARD: Duration = Duration::from_secs(5);
-/// Bodies that this is done for at once, strangers' most of them; the connection of one more is closed at once.
+/// Bodies that this is done for at once, strangers' most of them; with one more, that of whoever sends longest is closed.
 pub const DISCARDS_MAX: usize = 64;
 /// Requests at once on one HTTP/2 connection.
 pub const STREAMS_MAX: u32 = 200;

@@ -1,11 +1,12 @@
 //! How many may be here: connections of all, of one address, and sockets of those whom nobody knows yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
 use crate::entrance::PeerAddress;
 use crate::failures::network;
@@ -17,7 +18,8 @@ use crate::limits::{
 pub(crate) struct ConnectionCounts {
     connections: AtomicUsize,
     strangers: AtomicUsize,
-    discards: AtomicUsize,
+    /// Those who read what nobody wants, in the order in which they began.
+    discards: Mutex<VecDeque<AbortHandle>>,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     /// Told when a connection goes.
     gone: Notify,
@@ -30,8 +32,6 @@ pub(crate) struct ConnectionPlace {
 }
 
 pub(crate) struct StrangerPlace(Arc<ConnectionCounts>);
-
-pub(crate) struct DiscardPlace(Arc<ConnectionCounts>);
 
 impl ConnectionCounts {
     pub(crate) fn connections(&self) -> usize {
@@ -69,10 +69,19 @@ impl ConnectionCounts {
         (self.strangers.fetch_add(1, Ordering::Relaxed) < STRANGERS_MAX).then_some(place)
     }
 
-    /// For reading what nobody wants; `None`: that is done for enough others.
-    pub(crate) fn discard(self: &Arc<Self>) -> Option<DiscardPlace> {
-        let place = DiscardPlace(self.clone());
-        (self.discards.fetch_add(1, Ordering::Relaxed) < DISCARDS_MAX).then_some(place)
+    /// Somebody reads what nobody wants. Where too many do, whoever has done so longest gives up: an honest body is through in
+    /// a moment, and strangers who send none keep nobody out.
+    pub(crate) fn discards(&self, reading: AbortHandle) {
+        let mut discards = self.discards.lock().unwrap_or_else(PoisonError::into_inner);
+        discards.push_back(reading);
+        if discards.len() > DISCARDS_MAX {
+            discards.retain(|reading| !reading.is_finished());
+        }
+        if discards.len() > DISCARDS_MAX
+            && let Some(longest) = discards.pop_front()
+        {
+            longest.abort();
+        }
     }
 
     /// Waits until every connection is gone.
@@ -106,12 +115,6 @@ impl Drop for ConnectionPlace {
 impl Drop for StrangerPlace {
     fn drop(&mut self) {
         self.0.strangers.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for DiscardPlace {
-    fn drop(&mut self) {
-        self.0.discards.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

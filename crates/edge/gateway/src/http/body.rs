@@ -117,12 +117,8 @@ impl Drop for RequestBody {
         if !self.is_http1 || self.asks_first || body.is_end_stream() {
             return;
         }
-        if let Some(place) = self.places.discard() {
-            tokio::spawn(async move {
-                let _ = timeout(DISCARD, discard(body)).await;
-                drop(place);
-            });
-        }
+        let reading = tokio::spawn(timeout(DISCARD, discard(body)));
+        self.places.discards(reading.abort_handle());
     }
 }
 
