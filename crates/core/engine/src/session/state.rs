@@ -26,8 +26,10 @@ impl Default for LastGlance {
 }
 
 impl LastGlance {
-    fn is_news(&self, waits: (bool, bool), moved_at: Instant) -> bool {
-        self.waits != waits || moved_at.saturating_duration_since(self.moved_at) >= MOVES_AFTER
+    /// `stall`: after so long without anything a turn is ended; who counts that has to hear of what moves well before.
+    fn is_news(&self, waits: (bool, bool), moved_at: Instant, stall: Duration) -> bool {
+        let moves_after = MOVES_AFTER.min(stall / 4);
+        self.waits != waits || moved_at.saturating_duration_since(self.moved_at) >= moves_after
     }
 }
 
@@ -78,9 +80,10 @@ impl Session {
         }
         let awaits_place = matches!(self.activity.waiting(), TurnWaits::Place { .. });
         let can_stall = self.activity.turn().is_some() && !self.is_awaited();
+        let stall = Duration::from_millis(self.settings.conduct.stall_ms);
         // What is on its way to the log is told in a moment, and this with it.
         let is_news = self.log.is_settled()
-            && self.log.peers.glanced.is_news((awaits_place, can_stall), self.activity.moved_at());
+            && self.log.peers.glanced.is_news((awaits_place, can_stall), self.activity.moved_at(), stall);
         if !was_news && !is_news {
             return;
         }
