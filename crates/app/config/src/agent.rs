@@ -9,6 +9,7 @@ mod settings;
 mod tests;
 mod word;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub(super) use compat::compat;
@@ -34,8 +35,10 @@ pub fn directory(env: Env<'_>, home: &Home) -> PathBuf {
     if let Some(path) = said {
         return expand(path.trim(), env);
     }
-    let pi = env("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).map(|home| home.join(".pi/agent"));
-    pi.filter(|path| path.is_dir()).unwrap_or_else(|| home.data.join("agent"))
+    let pi = env("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).map(|home| home.join(".pi"));
+    // One that is there and cannot be entered is pi's all the same: its reader says what is wrong.
+    let pi = pi.filter(|pi| pi.symlink_metadata().is_ok()).map(|pi| pi.join("agent"));
+    pi.filter(|path| !matches!(is_absent(path), Ok(true))).unwrap_or_else(|| home.data.join("agent"))
 }
 
 /// A path as users write it: `~` is their home, a relative one is taken from where we stand.
@@ -52,14 +55,20 @@ pub fn expand(path: &str, env: Env<'_>) -> PathBuf {
 pub fn models(directory: &Path, env: Env<'_>) -> DescribedModels {
     let mut models = DescribedModels::default();
     let mut described = models::Described::new();
+    // Said once, and not of each file.
+    let wrong = match is_absent(directory) {
+        Ok(false) if directory.is_file() => Some(format!("cannot read {}: it is a file", directory.display())),
+        looked => looked.err(),
+    };
+    if let Some(wrong) = wrong {
+        models.leave(wrong);
+        return models;
+    }
     for name in MODEL_FILES {
         match read(&directory.join(name)) {
             Ok(None) => {}
             Ok(Some((shown, root))) => models.add(&shown, &root, &mut described, env),
-            Err(wrong) => {
-                models.notes.push(format!("{wrong}; it is ignored"));
-                models.unread.push(wrong);
-            }
+            Err(wrong) => models.leave(wrong),
         }
     }
     models
@@ -73,9 +82,24 @@ pub fn settings(directory: &Path) -> AgentSettings {
     }
 }
 
+/// Whether nothing stands at a path. A link that leads nowhere does, at its end or on the way: somebody has put it there.
+fn is_absent(path: &Path) -> Result<bool, String> {
+    let cannot = |what: &str| format!("cannot read {}: {what}", path.display());
+    match path.symlink_metadata() {
+        Ok(_) => path.metadata().map(|_| false).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => cannot("it is a link that leads nowhere"),
+            _ => cannot(&error.to_string()),
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            path.parent().map_or(Ok(true), |parent| is_absent(parent).map(|_| true))
+        }
+        Err(error) => Err(cannot(&error.to_string())),
+    }
+}
+
 /// `None`: there is no such file. The error is one line that names file and place.
 fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
-    if !file.exists() {
+    if is_absent(file)? {
         return Ok(None);
     }
     let shown = file.display().to_string();

@@ -1,7 +1,5 @@
 //! What methods take, in the order of the families.
 
-use vocab::MODEL_NAME_CHARS_MAX;
-
 use crate::cursor::EventCursor;
 use crate::shape::*;
 use crate::{shape, words};
@@ -54,7 +52,7 @@ shape! { params
     CreateParams {
         "sessionId" session_id: Option<SessionName>,
         "title" title: Option<Text<1, 200>>,
-        "modelTier" model_tier: Option<Text<1, MODEL_NAME_CHARS_MAX>>,
+        "modelTier" model_tier: Option<ModelName>,
         "queue" queue: Option<QueuePart>,
         /// An absolute path of a directory of this machine.
         "cwd" cwd: Option<Text<1, 4096>>,
@@ -74,7 +72,7 @@ shape! { params
     PatchParams {
         "sessionId" session_id: SessionName,
         "title" title: Option<Text<1, 200>>,
-        "modelTier" model_tier: Option<Text<1, MODEL_NAME_CHARS_MAX>>,
+        "modelTier" model_tier: Option<ModelName>,
         /// null: the session has no rules of its own any more.
         "queue" queue: Wish<QueuePart>,
         /// null: no more.
@@ -108,7 +106,7 @@ shape! { params
         /// The same message with the same key is taken once, within a day.
         "idempotencyKey" idempotency_key: Option<Text<1, 200>>,
         /// For the session, from now on.
-        "modelTier" model_tier: Option<Text<1, MODEL_NAME_CHARS_MAX>>,
+        "modelTier" model_tier: Option<ModelName>,
         /// After this it is cancelled.
         "timeoutMs" timeout_ms: Option<Count<1, DAY_MS>>,
         "traceparent" traceparent: Option<Text<1, 200>>,

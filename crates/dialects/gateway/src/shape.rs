@@ -307,6 +307,20 @@ mod tests {
     }
 
     #[test]
+    fn blanks_around_the_name_of_a_model_are_not_counted() {
+        let read = |text: String| {
+            let raw = serde_json::value::to_raw_value(&text).unwrap();
+            ModelName::read(&raw).ok().map(|name| name.0.to_string())
+        };
+        let long = "é".repeat(vocab::MODEL_NAME_CHARS_MAX);
+        assert_eq!(read(format!("   {long}\t\n")), Some(long.clone()));
+        assert_eq!(read(" small ".to_owned()).as_deref(), Some("small"));
+        for wrong in [format!("{long}m"), String::new(), " \t ".to_owned()] {
+            assert_eq!(read(wrong), None);
+        }
+    }
+
+    #[test]
     fn the_members_of_another_one_stand_among_its_own() {
         let outer = Outer { first: true, inner: Inner { cap: Count(7) } };
         assert_eq!(serde_json::to_string(&outer).unwrap(), r#"{"first":true,"cap":7}"#);

@@ -368,7 +368,8 @@ fn read(name: &str, text: &str) -> Result<Command, String> {
         "get_integrations" => Command::GetIntegrations,
         "set_model" => {
             let it = it()?;
-            Command::SetModel { provider: need("provider", it.provider)?, model: need("modelId", it.model_id)? }
+            let (provider, model) = (need("provider", it.provider)?, need("modelId", it.model_id)?);
+            Command::SetModel { provider: provider.trim().to_owned(), model: model.trim().to_owned() }
         }
         "cycle_model" => Command::CycleModel,
         "get_available_models" => Command::GetAvailableModels,

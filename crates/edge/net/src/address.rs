@@ -33,6 +33,23 @@ pub fn open_way(base_url: &str) -> Option<String> {
     (uri.scheme() != Some(&Scheme::HTTPS) && !is_here).then_some(host)
 }
 
+/// An address as people may see it: without what stands before an `@` and behind a `?`, which may be a key.
+pub fn shown(base_url: &str) -> &str {
+    let (address, rest) = base_url.split_at(base_url.find(['?', '#']).unwrap_or(base_url.len()));
+    match address.rsplit_once('@') {
+        Some((_, host)) => host,
+        // A password with a `?` in it.
+        None if rest.contains('@') => "***",
+        None => address,
+    }
+}
+
+/// What an address has behind its host.
+pub fn behind_host(base_url: &str) -> &str {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    &rest[rest.find(['/', '?', '#']).unwrap_or(rest.len())..]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +71,33 @@ mod tests {
         ] {
             assert_eq!(host(url).as_deref(), want, "{url}");
             assert_eq!(is_local(url), local, "{url}");
+        }
+    }
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        for (url, want) in [
+            ("http://lab.example/v1", "http://lab.example/v1"),
+            ("http://lab.example/v1?key=canary", "http://lab.example/v1"),
+            ("http://lab.example/v1#canary", "http://lab.example/v1"),
+            ("http://a:canary@lab.example/v1?key=canary", "lab.example/v1"),
+            ("http://a:can?ary@lab.example/v1", "***"),
+            ("http://lab.example/v1?a@canary", "***"),
+        ] {
+            assert_eq!(shown(url), want, "{url}");
+        }
+        for (url, want) in [("http://h", ""), ("http://h/v1?k", "/v1?k"), ("http://h?k", "?k"), ("h:1/v1", "/v1")] {
+            assert_eq!(behind_host(url), want, "{url}");
+        }
+    }
+    #[test]
+    fn the_error_of_an_address_shows_no_key() {
+        for url in
+            ["http://a:canary@h:1/v1?key=canary", "ftp://h/v1?key=canary", "h/v1?key=canary", "http://h h?canary"]
+        {
+            let known = crate::KnownCredentials::default();
+            let config = crate::HttpConfig::new(url, &known, std::time::Duration::from_secs(1), None);
+            let said = crate::Http::new(config).err().map(|fault| fault.message).unwrap();
+            assert!(said.starts_with("the base URL \"") && !said.contains("canary"), "{said}");
         }
     }
     #[test]

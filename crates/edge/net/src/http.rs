@@ -104,7 +104,7 @@ impl Http {
     pub fn new(config: HttpConfig<'_>) -> Result<Self, Fault> {
         let base_url = config.base_url;
         let invalid = |why: &str| {
-            let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
+            let shown = crate::address::shown(base_url);
             Fault::new(FaultKind::Invalid, format!("the base URL {shown:?} {why}"))
                 .hint("it should look like http://127.0.0.1:11434/v1")
         };

@@ -202,7 +202,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 pub(crate) fn unsafe_url(account: Account, url: &str) -> Fault {
-    let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+    let shown = net::address::shown(url);
     let message = format!("{}: {shown:?} must be an https URL, or http on this machine", account.name());
     Fault::new(FaultKind::Invalid, message)
 }

@@ -11,6 +11,7 @@ mod offered;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::address::shown;
 use providers::Client;
 use providers::detect::{Choice, Server, settled};
 use vocab::{Fault, ModelInfo, Provider};
@@ -154,7 +155,7 @@ impl FoundModel {
 
     /// The same, and whose server answers.
     fn served(info: &ModelInfo, thinking: Option<&str>, reason: &str) -> Self {
-        Self::of(info, thinking, format!("{reason}, served by {} at {}", info.provider, info.base_url))
+        Self::of(info, thinking, format!("{reason}, served by {} at {}", info.provider, shown(&info.base_url)))
     }
 
     /// By a name that only its server can make something of.
@@ -253,10 +254,11 @@ impl<'a> Chooser<'a> {
             Some(server) => Some(server),
             None => self.settled().map(|server| self.client(&server)).transpose()?,
         };
-        let ModelSettings { wanted, described, names, api_key, idle_timeout_ms, keyring, .. } = self.settings;
+        let ModelSettings { wanted, described, names, api_key, idle_timeout_ms, keyring, vendor_keys, .. } =
+            self.settings;
         let unread = described.unread.clone();
         let key = api_key.as_ref().filter(|_| takes_key).map(|key| (&*provider, key));
-        let mut described = DescribedModels::new(&described.providers, key, *idle_timeout_ms, keyring);
+        let mut described = DescribedModels::new(&described.providers, key, *idle_timeout_ms, keyring, vendor_keys);
         described.server = server.clone();
         let accounts = self.account_source(server.as_ref().map(|server| &**server.provider()));
         self.configured.beside_server = server.is_some();
@@ -270,6 +272,8 @@ impl<'a> Chooser<'a> {
         }
         let scope = scope(&catalogue, &wanted.scope, &mut self.notes);
         scope.iter().for_each(|slug| catalogue.name(slug));
+        // An address with a key in it is not asked, but it is shown.
+        let reason = vendor_keys.scrub(&keyring.scrub(&reason)).into_owned();
         Ok(Chosen { catalogue, model, thinking, scope, reason, notes: self.notes })
     }
 }

@@ -9,7 +9,7 @@ use net::{Late, Proxy};
 use providers::{Api, Client, Config, models, openrouter};
 use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 
-use crate::keys::{KeysAndHeaders, LateKey};
+use crate::keys::{KeysAndHeaders, LateKey, Withheld};
 use crate::left_out::{self, LeftOut};
 use crate::names;
 use crate::pairing;
@@ -212,7 +212,7 @@ impl ConfiguredSource {
         let given = setup.api_key.clone().filter(|_| wants(setup, &name));
         let origin = if given.is_some() { KeyOrigin::Flag } else { provided.origin.clone() };
         // The key of this run stands beside no address.
-        let is_paired = given.is_none() && pairing::configured(&provided);
+        let is_paired = given.is_none() && pairing::configured(&provided, &setup.vendor_keys);
         let word = given.map(Word::Plain).or_else(|| provided.key.clone());
         let key = word.map(|word| LateKey::new(format!("the API key of {name}"), word));
         let default = provided.default_model().map(Arc::from);
@@ -267,7 +267,9 @@ fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) 
         let held = LateKey::new(format!("the header {header} of {name}"), word);
         (header, held)
     };
-    let purse = Arc::new(KeysAndHeaders { key, headers: headers.into_iter().map(held).collect() });
+    let headers = headers.into_iter().map(held).collect();
+    let withheld = Withheld::of(&name, &config.base_url, &setup.vendor_keys);
+    let purse = Arc::new(KeysAndHeaders { key, headers, withheld });
     match purse.known() {
         Some(known) => (config.api_key, config.headers) = (known.key, known.headers),
         None => config.late = Some(Late(purse)),
@@ -275,6 +277,7 @@ fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) 
     config.models = described(setup, &name, &entries);
     config.api = api;
     config.keyring = setup.keyring.clone();
+    config.vendor_keys = setup.vendor_keys.clone();
     config.key_header = key_header;
     config.key_name = key_name;
     config.compat = compat;

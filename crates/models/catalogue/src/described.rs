@@ -4,11 +4,12 @@
 use std::sync::{Arc, OnceLock};
 
 use config::agent::{CustomProvider, Word};
+use net::address::shown;
 use net::{Late, Proxy};
 use providers::{Api, Client, Compat, Config, Secret};
 use vocab::{Chat, Fault, FaultKind, Keyring, ModelInfo};
 
-use crate::keys::{KeysAndHeaders, LateKey};
+use crate::keys::{KeysAndHeaders, LateKey, Withheld};
 use crate::pairing;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
@@ -43,6 +44,7 @@ struct DescribedServer {
     is_paired: bool,
     idle_timeout_ms: Option<u64>,
     keyring: Keyring,
+    vendor_keys: Keyring,
     made: OnceLock<Result<Client, Fault>>,
 }
 
@@ -53,6 +55,7 @@ impl DescribedModels {
         key: Option<(&str, &Secret)>,
         idle_timeout_ms: Option<u64>,
         keyring: &Keyring,
+        vendor_keys: &Keyring,
     ) -> DescribedModels {
         let mut described = DescribedModels::default();
         for provider in providers {
@@ -72,21 +75,26 @@ impl DescribedModels {
                         (header.clone(), LateKey::new(format!("the header {header} of {name}"), word.clone()))
                     };
                     let headers = model.headers.iter().map(held).collect();
+                    let withheld = Withheld::of(name, &model.info.base_url, vendor_keys);
                     let client = Arc::new(DescribedServer {
                         provider: name.clone(),
                         api: model.api,
                         base_url: model.info.base_url.clone(),
                         headers: model.headers.clone(),
-                        credentials: Arc::new(KeysAndHeaders { key: key.clone(), headers }),
-                        is_paired: !is_given && pairing::described(provider.key.as_ref(), &model.headers),
+                        credentials: Arc::new(KeysAndHeaders { key: key.clone(), headers, withheld }),
+                        is_paired: !is_given && pairing::described(provider.key.as_ref(), &model.headers, vendor_keys),
                         idle_timeout_ms,
                         keyring: keyring.clone(),
+                        vendor_keys: vendor_keys.clone(),
                         made: OnceLock::new(),
                     });
                     clients.push(client.clone());
                     client
                 });
-                described.infos.push(model.info.clone());
+                // The client alone has to know what stands behind a `?`.
+                let base_url = keyring.scrub(shown(&model.info.base_url));
+                let base_url = vendor_keys.scrub(&base_url).into();
+                described.infos.push(ModelInfo { base_url, ..model.info.clone() });
                 described.routes.push(ModelRoute { compat: model.compat.clone(), client });
             }
             described.keys.push((name.clone(), key));
@@ -192,6 +200,7 @@ impl DescribedServer {
         let mut config = Config::new(completed(self.api, &self.base_url, ""));
         config.api = self.api;
         config.keyring = self.keyring.clone();
+        config.vendor_keys = self.vendor_keys.clone();
         config.provider = Some(self.provider.clone());
         config.is_paired = self.is_paired;
         config.proxy = Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());

@@ -25,7 +25,8 @@ pub fn from_configuration(
     let gathered = gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
     let env = Env { base_url: elsewhere, ..Env::read() };
-    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers, &env));
+    let vendor_keys = pairing::vendor_keys(&config::process_env);
+    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers, &env, &vendor_keys));
     let settings = ModelSettings {
         wanted: Wanted {
             model: config.model().map(str::to_owned),
@@ -46,6 +47,7 @@ pub fn from_configuration(
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         cache: None,
         keyring: Keyring::default(),
+        vendor_keys,
         note,
     };
     (settings, gathered.secrets)

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use net::address::open_way;
 use net::{Credentials, KnownCredentials};
 use process::{CaptureLimits, Program};
 use providers::Secret;
 use tokio::sync::Mutex;
-use vocab::{Fault, FaultKind, Later};
+use vocab::{Fault, FaultKind, Keyring, Later};
 
 use config::agent::Word;
 
@@ -101,13 +102,46 @@ impl LateKey {
     }
 }
 
+/// Values that do not go to one host, because everybody on the way there reads them.
+pub(crate) struct Withheld {
+    provider: Arc<str>,
+    host: String,
+    keys: Keyring,
+}
+
+impl Withheld {
+    /// `None`: nobody reads on the way.
+    pub(crate) fn of(provider: &Arc<str>, base_url: &str, vendor_keys: &Keyring) -> Option<Self> {
+        let host = open_way(base_url)?;
+        Some(Self { provider: provider.clone(), host, keys: vendor_keys.clone() })
+    }
+
+    fn check(&self, known: &KnownCredentials) -> Result<(), Fault> {
+        let mut values = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
+        if !values.any(|value| self.keys.is_in(value.expose().as_bytes())) {
+            return Ok(());
+        }
+        let Withheld { provider, host, .. } = self;
+        let message = format!("the key of {provider} is not sent to {host}: it is a vendor's, and plain http shows it");
+        Err(Fault::new(FaultKind::Auth, message).hint("use an https address, or a key of that server's own"))
+    }
+}
+
 /// What one client sends: the key of its provider and its own headers.
+#[derive(Default)]
 pub(crate) struct KeysAndHeaders {
     pub(crate) key: Option<Arc<LateKey>>,
     pub(crate) headers: Vec<(String, Arc<LateKey>)>,
+    /// What a command prints or a file has is known only when it is about to be sent.
+    pub(crate) withheld: Option<Withheld>,
 }
 
 impl KeysAndHeaders {
+    fn checked(&self, known: KnownCredentials) -> Result<KnownCredentials, Fault> {
+        self.withheld.as_ref().map_or(Ok(()), |withheld| withheld.check(&known))?;
+        Ok(known)
+    }
+
     /// `None`: something has to be fetched, and may change.
     pub(crate) fn known(&self) -> Option<KnownCredentials> {
         let key = match &self.key {
@@ -130,7 +164,7 @@ impl Credentials for KeysAndHeaders {
             for (name, value) in &self.headers {
                 headers.push((name.clone(), value.get().await?));
             }
-            Ok(KnownCredentials { key, headers })
+            self.checked(KnownCredentials { key, headers })
         })
     }
 
@@ -148,7 +182,7 @@ impl Credentials for KeysAndHeaders {
             for ((_, held), (_, value)) in self.headers.iter().zip(&mut fresh.headers) {
                 *value = held.renewed(value).await?;
             }
-            Ok((fresh != used).then_some(fresh))
+            Ok((fresh != used).then_some(self.checked(fresh)?))
         })
     }
 }
@@ -226,7 +260,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("runs");
         let held = held(&format!("echo x >> '{}'; echo ' sk-canary-1 '", file.display()));
-        let credentials = KeysAndHeaders { key: Some(held.clone()), headers: vec![("X-Key".into(), held.clone())] };
+        let credentials =
+            KeysAndHeaders { key: Some(held.clone()), headers: vec![("X-Key".into(), held.clone())], withheld: None };
         assert!(!file.exists() && credentials.known().is_none());
         for _ in 0..3 {
             let known = credentials.fetch().await.unwrap();
@@ -242,7 +277,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("runs");
         let command = format!("echo x >> '{0}'; echo sk-canary-$(wc -l < '{0}')", file.display());
-        let credentials = KeysAndHeaders { key: Some(held(&command)), headers: Vec::new() };
+        let credentials = KeysAndHeaders { key: Some(held(&command)), ..KeysAndHeaders::default() };
         let used = credentials.fetch().await.unwrap();
         let (one, two, three) =
             tokio::join!(credentials.renewed(&used), credentials.renewed(&used), credentials.renewed(&used));
@@ -254,7 +289,7 @@ mod tests {
 
         // One that prints the same again has nothing better, and three who ask together run it once.
         let command = format!("echo y >> '{}'; echo sk-canary", file.display());
-        let credentials = KeysAndHeaders { key: Some(held(&command)), headers: Vec::new() };
+        let credentials = KeysAndHeaders { key: Some(held(&command)), ..KeysAndHeaders::default() };
         std::fs::remove_file(&file).unwrap();
         let used = credentials.fetch().await.unwrap();
         let (one, two) = tokio::join!(credentials.renewed(&used), credentials.renewed(&used));

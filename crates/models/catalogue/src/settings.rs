@@ -39,6 +39,8 @@ pub struct ModelSettings {
     pub cache: Option<PathBuf>,
     /// Learns every key that is sent.
     pub keyring: Keyring,
+    /// What vendors' variables hold: see [`crate::pairing`].
+    pub vendor_keys: Keyring,
     /// For one line to people, from the background.
     pub note: fn(&str),
 }

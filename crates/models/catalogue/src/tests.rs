@@ -42,6 +42,7 @@ fn setup(wanted: Wanted) -> ModelSettings {
         idle_timeout_ms: None,
         cache: None,
         keyring: Keyring::default(),
+        vendor_keys: Keyring::default(),
         note: |_| {},
     }
 }
@@ -225,6 +226,31 @@ async fn a_name_that_only_its_caller_knows_is_told_apart() {
         ("tour", false),
     ] {
         assert_eq!(chosen.catalogue.resolve(name).unwrap().unlisted, unlisted, "{name}");
+    }
+}
+
+/// Who takes any name would be asked for one that looks like another on every screen and in every log.
+#[tokio::test]
+async fn a_name_with_what_nobody_sees_in_it_is_no_name() {
+    let catalogue = chosen(loose(None, None), &server("http://127.0.0.1:1/v1")).await.unwrap().catalogue;
+    let odd = [
+        "a\0b",
+        "a\nb",
+        "a\u{202e}b",
+        "tour\u{200b}",
+        "a\u{1b}[2J",
+        "a\u{2028}b",
+        "a\u{7f}",
+        "a\u{e0041}",
+        "a\u{feff}b",
+    ];
+    for name in odd {
+        let fault = catalogue.resolve(name).err().unwrap_or_else(|| panic!("{name:?} is asked for"));
+        assert!(fault.message.contains("no control or invisible characters (U+"), "{fault:?}");
+        assert!(!fault.message.contains(name), "{fault:?}");
+    }
+    for name in [" \tsmall\n", "modèle/é", "模型 7"] {
+        assert!(catalogue.resolve(name).is_ok(), "{name:?}");
     }
 }
 

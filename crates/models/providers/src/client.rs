@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use net::address::{is_local, open_way};
+use net::address::{behind_host, host, is_local, open_way};
 use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
 use vocab::{Chat, Fault, FaultKind, Keyring, Later, ModelFault, ModelInfo, Provider};
 
@@ -48,6 +48,8 @@ pub struct Config {
     /// The user has written this key and these headers beside this very address, so they go there by plain http as well.
     /// Without that nothing that proves who we are goes to another machine unencrypted.
     pub is_paired: bool,
+    /// Keys of vendors, whosever server this is: an address is refused that holds one.
+    pub vendor_keys: Keyring,
     /// Sent with every call, and shown in logs; names in lower case.
     pub greeting: Vec<(&'static str, String)>,
     pub listing: Listing,
@@ -87,6 +89,7 @@ impl Config {
             headers: Vec::new(),
             late: None,
             is_paired: false,
+            vendor_keys: Keyring::default(),
             greeting: Vec::new(),
             listing: Listing::Server,
             compat: Compat::default(),
@@ -105,6 +108,22 @@ impl Config {
 }
 
 impl Config {
+    /// Whatever shows or logs an address would show the key in it, and over plain http everybody on the way reads it.
+    fn check_address(&self) -> Result<(), Fault> {
+        let proofs = self.headers.iter().filter(|(header, value)| net::is_key(header, value)).map(|(_, value)| value);
+        let own: Keyring = self.api_key.iter().chain(proofs).map(Secret::expose).collect();
+        // A server's name may be the word that it takes for a key.
+        let path = behind_host(&self.base_url).as_bytes();
+        let is_word = host(&self.base_url).is_some_and(|host| self.vendor_keys.knows(&host));
+        let looked_at = if is_word { path } else { self.base_url.as_bytes() };
+        if !self.vendor_keys.is_in(looked_at) && !own.is_in(path) && !self.keyring.is_in(path) {
+            return Ok(());
+        }
+        let whose = self.provider.as_deref().unwrap_or("the server");
+        let message = format!("the address of {whose} has a key in it, and addresses are shown and logged");
+        Err(Fault::new(FaultKind::Invalid, message).hint("take it out of the address; a key goes in a header"))
+    }
+
     /// Here and not where addresses and keys are found: whatever brings the two together has to come by.
     fn check_way(&self) -> Result<(), Fault> {
         let proves = self.api_key.is_some() || self.late.is_some() || !self.headers.is_empty();
@@ -118,7 +137,7 @@ impl Config {
             format!("the key of {provider} is not sent to {host}: plain http shows it to everybody on the way");
         let fault = Fault::new(FaultKind::Invalid, message).hint(format!("use an https address; or {unset}"));
         Err(fault
-            .hint("a key that your own files have beside that very address is sent: docs/models.md, Local servers"))
+            .hint("a key that your own files have beside that very address is sent, unless it is that of a vendor's variable: docs/models.md, Local servers"))
     }
 }
 
@@ -156,9 +175,10 @@ struct Catalogue {
 }
 
 impl Client {
-    /// Touches neither network nor disk. Fails on a base URL or a key that could never work, and on a key that others on
-    /// the way would read.
+    /// Touches neither network nor disk. Fails on a base URL or a key that could never work, and on a key that others
+    /// would read: on the way, or in the address.
     pub fn new(mut config: Config) -> Result<Self, Fault> {
+        config.check_address()?;
         config.check_way()?;
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));

@@ -72,13 +72,10 @@ pub(super) type Described = Vec<(String, Node)>;
 impl DescribedModels {
     /// Takes over what one file says. `file` is only for people.
     pub(super) fn add(&mut self, file: &str, root: &Node, described: &mut Described, env: Env<'_>) {
-        let Some(providers) = root.get("providers") else {
-            return self.notes.push(format!("{file}: there is no `providers`, so it adds no models"));
-        };
-        let TreeValue::Map(pairs) = &providers.value else {
-            let wrong = format!("{file}: `providers` wants a table, has {}", providers.value.kind());
-            self.unread.push(wrong.clone());
-            return self.notes.push(wrong);
+        let pairs = match providers(root) {
+            Ok(Some(pairs)) => pairs,
+            Ok(None) => return self.notes.push(format!("{file}: there is no `providers`, so it adds no models")),
+            Err(wrong) => return self.leave(format!("{file}: {wrong}")),
         };
         for (name, node) in pairs {
             // A copy for another program, or a link, says nothing new.
@@ -102,6 +99,12 @@ impl DescribedModels {
         }
     }
 
+    /// A file that says nothing to us.
+    pub(super) fn leave(&mut self, wrong: String) {
+        self.notes.push(format!("{wrong}; it is ignored"));
+        self.unread.push(wrong);
+    }
+
     fn take(&mut self, file: &str, mut provider: CustomProvider, unspoken: Vec<Unspoken>) {
         if provider.models.is_empty() && unspoken.is_empty() {
             let wrong = format!("{file}: providers.{} lists no models", provider.name);
@@ -117,6 +120,22 @@ impl DescribedModels {
         if !provider.models.is_empty() {
             self.providers.push(provider);
         }
+    }
+}
+
+/// What a file describes; `None`: it is empty. Whoever spelt `providers` wrongly meant to describe some.
+fn providers(root: &Node) -> Result<Option<&[(String, Node)]>, String> {
+    let TreeValue::Map(pairs) = &root.value else {
+        return Err(format!("it wants a table with `providers`, has {}", root.value.kind()));
+    };
+    let mut found = pairs.iter().filter(|(name, _)| name == "providers").map(|(_, node)| node);
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) => Err("`providers` is given twice".to_owned()),
+        (Some(Node { value: TreeValue::Map(providers), .. }), None) => Ok(Some(providers)),
+        (Some(other), None) => Err(format!("`providers` wants a table, has {}", other.value.kind())),
+        // `$schema` is for editors.
+        (None, _) if pairs.iter().all(|(name, _)| name.starts_with('$')) => Ok(None),
+        (None, _) => Err("there is no `providers` among what it has".to_owned()),
     }
 }
 

@@ -161,7 +161,14 @@ fn a_broken_file_is_one_line_with_file_and_place() {
         ("models.json", "{\"providers\": {\n  \"a\": sk-canary\n}}", "line 2 column 8"),
         ("models.json", "{\"providers\": {", "line 1 column 15"),
         ("models.json", "", "adds no models"),
-        ("models.json", "[]", "there is no `providers`"),
+        ("models.json", "{\"$schema\":\"canary\"}", "adds no models"),
+        ("models.json", "[]", "wants a table with `providers`, has a list"),
+        ("models.json", "null", "has nothing"),
+        ("models.json", "\"canary\"", "has text"),
+        ("models.json", "{\"providers\": null}", "`providers` wants a table, has nothing"),
+        ("models.json", "{\"providers\": {}, \"providers\": {}}", "`providers` is given twice"),
+        ("models.json", "{\"Providers\": {\"canary\": {}}}", "there is no `providers` among what it has"),
+        ("models.yml", "- canary\n", "has a list"),
         ("models.json", "{\"providers\": []}", "`providers` wants a table, has a list"),
         ("models.json", "{\"providers\": {}} canary", "line 1 column 19"),
         ("models.yml", "providers: [unclosed canary\n", "line 2 column 1"),
@@ -173,7 +180,47 @@ fn a_broken_file_is_one_line_with_file_and_place() {
         let [note] = &models.notes[..] else { panic!("{text}: {:?}", models.notes) };
         assert!(note.contains(place) && note.contains(file) && !note.contains('\n'), "{text}: {note}");
         assert!(!note.contains("canary"), "{note}");
+        // One that is empty describes nobody; whom the others describe is not known.
+        assert_eq!(models.unread.is_empty(), place == "adds no models", "{text}: {:?}", models.unread);
     }
+}
+
+/// Nothing at all is no file. Whatever else stands in its place was put there by somebody.
+#[test]
+fn a_file_that_cannot_be_had_is_not_taken_for_none() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().unwrap();
+    let (loops, nowhere, plain) =
+        (place.path().join("loops"), place.path().join("nowhere"), place.path().join("plain"));
+    symlink(&loops, &loops).unwrap();
+    symlink(place.path().join("absent/x"), &nowhere).unwrap();
+    std::fs::write(&plain, "x").unwrap();
+    let unread = |directory: &Path| {
+        let models = models(directory, &|_| None);
+        assert_eq!(models.notes.len(), models.unread.len(), "{:?}", models.notes);
+        models.unread
+    };
+    for directory in [&loops, &nowhere, &plain, &loops.join("agent"), &nowhere.join("agent"), &plain.join("agent")] {
+        let [wrong] = &unread(directory)[..] else { panic!("{}: {:?}", directory.display(), unread(directory)) };
+        assert!(wrong.starts_with("cannot read "), "{wrong}");
+    }
+    for (link, to) in [("a", &loops), ("b", &nowhere), ("c", &place.path().join("c/models.json"))] {
+        let directory = place.path().join(link);
+        std::fs::create_dir(&directory).unwrap();
+        assert_eq!(unread(&directory), Vec::<String>::new());
+        symlink(to, directory.join("models.json")).unwrap();
+        let [wrong] = &unread(&directory)[..] else { panic!("{link}: {:?}", unread(&directory)) };
+        assert!(wrong.starts_with("cannot read ") && wrong.contains("models.json"), "{wrong}");
+    }
+    assert_eq!(unread(&place.path().join("absent/agent")), Vec::<String>::new());
+    // pi's directory is pi's, also where it cannot be entered.
+    let home = Home { config: "/c".into(), data: place.path().join("ours") };
+    let directory_of = |user: &Path| directory(&|name| (name == "HOME").then(|| user.display().to_string()), &home);
+    let user = place.path().join("user");
+    std::fs::create_dir_all(user.join(".pi")).unwrap();
+    assert_eq!(directory_of(&user), place.path().join("ours/agent"));
+    symlink(&loops, user.join(".pi/agent")).unwrap();
+    assert_eq!(directory_of(&user), user.join(".pi/agent"));
 }
 
 /// What is wrong inside a provider costs that provider alone, and never shows a value.

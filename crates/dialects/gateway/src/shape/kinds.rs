@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use vocab::{Json, SessionId};
+use vocab::{Json, MODEL_NAME_CHARS_MAX, SessionId};
 
 use super::{ReadShape, ShapeSchema, Shaped, WrongParam};
 
@@ -41,6 +41,25 @@ impl<const MIN: usize, const MAX: usize> ReadShape for Text<MIN, MAX> {
 impl<const MIN: usize, const MAX: usize> Serialize for Text<MIN, MAX> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.0)
+    }
+}
+
+/// The name of a model. Blanks around it are nobody's, and not counted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelName(pub Arc<str>);
+
+impl Shaped for ModelName {
+    fn schema() -> ShapeSchema {
+        ShapeSchema::Text { min: 1, max: Some(MODEL_NAME_CHARS_MAX), pattern: None }
+    }
+}
+impl ReadShape for ModelName {
+    fn read(raw: &RawValue) -> Result<Self, WrongParam> {
+        let wrong = || WrongParam::new(format!("text of 1..{MODEL_NAME_CHARS_MAX} characters"));
+        let text = text_of(raw).ok_or_else(wrong)?;
+        let name = text.trim();
+        let fits = !name.is_empty() && name.chars().nth(MODEL_NAME_CHARS_MAX).is_none();
+        fits.then(|| Self(name.into())).ok_or_else(wrong)
     }
 }
 

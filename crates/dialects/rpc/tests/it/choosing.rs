@@ -55,6 +55,11 @@ fn a_model_that_is_listed_or_in_use_is_taken_by_its_own_name() {
         [r#"Set(Model("openai/mock/alpha"))"#],
         "nobody is asked"
     );
+    assert_eq!(
+        served(two(), &set(" openai ", " mock/beta\\t")).0,
+        [r#"Set(Model("mock/beta"))"#],
+        "blanks are nobody's"
+    );
 }
 
 #[test]

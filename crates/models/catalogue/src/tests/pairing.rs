@@ -15,6 +15,7 @@ fn settings(env: &[(&str, &str)], config: &str, described: &str) -> ModelSetting
         described: agent::models(place.path(), &lookup),
         providers: gathered.providers,
         left_out: gathered.left_out,
+        vendor_keys: crate::pairing::vendor_keys(&lookup),
         env: Env::from(lookup),
         ..setup(Wanted { model: Some("tour".into()), ..Wanted::default() })
     }
@@ -25,7 +26,7 @@ fn described(key: &str) -> String {
 }
 
 fn warnings(settings: &ModelSettings) -> Vec<String> {
-    crate::pairing::warnings(&settings.described.providers, &settings.providers, &settings.env)
+    crate::pairing::warnings(&settings.described.providers, &settings.providers, &settings.env, &settings.vendor_keys)
 }
 
 /// What stands between a prompt and the model.
@@ -117,4 +118,68 @@ async fn the_key_of_this_run_stands_beside_no_address() {
         let said = refusal(&settings, "lab/m").await.unwrap();
         assert!(said.contains("is not sent to 192.168.1.5"), "{said}");
     }
+}
+
+/// `${NAME}` in the configuration is a plain word by the time anybody looks; its value is not.
+#[tokio::test]
+async fn a_vendors_key_stays_the_vendors_in_whatever_words_it_is_written() {
+    let env = [("GROQ_API_KEY", "canary-1-groq"), ("ANTHROPIC_API_KEY", "canary-2-anthropic")];
+    let table = |rest: &str| format!("[providers.lab]\nbase_url = '{LAN}'\n{rest}\n");
+    for (config, file) in [
+        (table("headers = { X-A = '${GROQ_API_KEY}' }"), String::new()),
+        (table("headers = { Authorization = 'Bearer ${ANTHROPIC_API_KEY}' }"), String::new()),
+        (String::new(), described(r#""apiKey":"canary-1-groq","#)),
+        (String::new(), described(r#""headers":{"X-A":"Token canary-1-groq"},"#)),
+    ] {
+        let settings = settings(&env, &config, &file);
+        let said = refusal(&settings, "lab/m").await.unwrap_or_else(|| panic!("{config} {file}: it is sent"));
+        assert!(said.contains("is not sent to 192.168.1.5") && !said.contains("canary"), "{said}");
+        assert_eq!(warnings(&settings), Vec::<String>::new());
+    }
+    // A word that many servers take for a key is not one.
+    let word = settings(&[("OPENAI_API_KEY", "dummy")], "", &described(r#""apiKey":"dummy","#));
+    assert_eq!(refusal(&word, "lab/m").await, None);
+}
+
+/// What a command prints is known only when it is about to be sent.
+#[tokio::test]
+async fn a_vendors_key_that_a_command_prints_is_not_sent() {
+    let config = format!("[providers.lab]\nbase_url = '{LAN}'\nsecret_command = 'echo canary-1-groq'\n");
+    let mut settings = settings(&[("GROQ_API_KEY", "canary-1-groq")], &config, "");
+    settings.wanted.model = Some("lab/m".into());
+    let catalogue = chosen_of(&settings).await.unwrap().catalogue;
+    let client = catalogue.servers().into_iter().find(|(name, _)| &**name == "lab").unwrap().1.unwrap();
+    let said = client.models().await.unwrap_err().message;
+    assert!(said.contains("is not sent to 192.168.1.5: it is a vendor's") && !said.contains("canary"), "{said}");
+}
+
+#[tokio::test]
+async fn an_address_with_a_key_in_it_is_asked_by_nobody_and_shown_to_nobody() {
+    let env = [("GROQ_API_KEY", "canary-1-groq"), ("LAB_KEY", "canary-2-lab")];
+    for url in [
+        "http://192.168.1.5/v1?k=${GROQ_API_KEY}",
+        "http://192.168.1.5/v1/${GROQ_API_KEY}",
+        "https://lab.example/v1/${GROQ_API_KEY}",
+        "http://127.0.0.1:1/${GROQ_API_KEY}/v1",
+        "https://${GROQ_API_KEY}.example/v1",
+        "https://lab.example/${LAB_KEY}/v1",
+    ] {
+        let config = format!("[providers.lab]\nbase_url = '{url}'\nkey_env = 'LAB_KEY'\n");
+        let written = url.replace("${GROQ_API_KEY}", env[0].1).replace("${LAB_KEY}", env[1].1);
+        let file = described(r#""apiKey":"LAB_KEY","#).replace(LAN, &written);
+        for (config, file) in [(config, String::new()), (String::new(), file)] {
+            let mut settings = settings(&env, &config, &file);
+            settings.known_secrets().iter().for_each(|secret| settings.keyring.learn(secret.expose()));
+            settings.wanted.model = Some("lab/m".into());
+            let said = refusal(&settings, "lab/m").await.unwrap_or_else(|| panic!("{url}: it is asked"));
+            assert!(said.contains("the address of lab has a key in it") && !said.contains("canary"), "{said}");
+            if let Ok(chosen) = chosen_of(&settings).await {
+                let shown = format!("{} {:?}", chosen.reason, chosen.catalogue.known());
+                assert!(!shown.contains("canary"), "{shown}");
+            }
+        }
+    }
+    // A server's name may be the word that it takes for a key.
+    let word = settings(&[("OPENAI_BASE_URL", "http://lm-studio:1/v1"), ("OPENAI_API_KEY", "lm-studio")], "", "");
+    assert_eq!(refusal(&word, "m").await, None);
 }

@@ -36,7 +36,7 @@ fn says_which_file(model: &str, result: Result<impl Sized, Fault>) {
 #[tokio::test]
 async fn a_name_that_may_stand_in_an_unreadable_file_leads_to_nobody_else() {
     let mock = MockModel::start().await;
-    for file in ["{ \"providers\": {", r#"{"providers":["lab"]}"#] {
+    for file in ["{ \"providers\": {", r#"{"providers":["lab"]}"#, r#"{"provider":{"lab":{}}}"#, r#"["lab"]"#] {
         // A server that takes any name, and the user's OpenAI, which does as well.
         for env in [server(&mock.base_url), server("")] {
             for model in ["lab/zebra", " LAB/zebra ", "zebra", "mine"] {

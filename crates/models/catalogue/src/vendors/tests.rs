@@ -11,12 +11,12 @@ pub(crate) fn gathered(env: &[(&str, &str)], config: &str) -> Gathered {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
-    let request =
-        LoadFrom { env: &|_| None, home: None, workspace: place.path(), file: Some(&file), default_mode: Mode::Prompt };
-    let config = Configuration::load(&request).unwrap();
-    assert_eq!(config.warnings, Vec::<String>::new());
     let env: HashMap<&str, &str> = env.iter().copied().collect();
     let lookup = |name: &str| env.get(name).map(|value| (*value).to_owned());
+    let request =
+        LoadFrom { env: &lookup, home: None, workspace: place.path(), file: Some(&file), default_mode: Mode::Prompt };
+    let config = Configuration::load(&request).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
     gather(&lookup, config.providers(), env.contains_key("OPENAI_BASE_URL"))
 }
 
