@@ -217,21 +217,21 @@ fn requests_keep_their_order_while_an_image_is_read() {
             3 ! -32000 session_busy: session is busy; use enqueue=true to queue the prompt
             4 = {"accepted":true,"session_id":"s1"}
             s1 [queued (1)]
-            5 = {"accepted":true,"queued":true,"session_id":"s1","turn_id":"t3"}
+            5 = {"accepted":true,"queued":true,"session_id":"s1","turn_id":"t2"}
             s1 [interrupting...]
             7 = {"interrupted":true,"session_id":"s1"}
-            6 = {"queue":[{"enqueuedAt":"T","id":"t3","images":[],"text":"say three"}],"session_id":"s1"}
+            6 = {"queue":[{"enqueuedAt":"T","id":"t2","images":[],"text":"say three"}],"session_id":"s1"}
             s1 #2 assistant: [Image 1]
             s1 #3 system: response interrupted by user. partial output kept.
             s1 session.interrupted {"partial_output":true,"turn_id":"t1"}
             s1 [ready]
             s1 #4 system: 1 steer message(s) were queued too late and not applied.
-            s1 t3 [preparing...]
-            s1 t3 [drafting response...]
+            s1 t2 [preparing...]
+            s1 t2 [drafting response...]
             s1 #5 user: say three
-            s1 t3 answer "three"
+            s1 t2 answer "three"
             s1 #6 assistant: three
-            s1 session.completed {"answer_length":5,"turn_id":"t3"}
+            s1 session.completed {"answer_length":5,"turn_id":"t2"}
             s1 [ready]
         "#]]);
         play.watch.at_rest();
