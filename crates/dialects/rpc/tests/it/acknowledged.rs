@@ -88,7 +88,7 @@ fn a_message_is_sent_a_second_time_and_no_third() {
 fn who_works_for_another_session_is_no_matter_of_streaming_behavior() {
     for behavior in [r#","streamingBehavior":"steer""#, r#","streamingBehavior":"followUp""#, ""] {
         let mut talk = Talk::open();
-        let (commands, _) = talk.hear(&format!(r#"{{"id":"p","type":"prompt","message":"x"{behavior}}}"#));
+        let (commands, _) = talk.hear(format!(r#"{{"id":"p","type":"prompt","message":"x"{behavior}}}"#));
         let fault = Fault::new(FaultKind::WorksForCall, "works for `s1`").hint("send it to `s1`");
         let (commands, frames) = talk.reply(commands[0].tag, Err(fault));
         assert!(commands.is_empty(), "{commands:?}");
