@@ -71,6 +71,7 @@ pub(crate) fn failed(code: SlashCode, message: impl Into<String>) -> SlashFault 
 pub(crate) fn from_fault(fault: Fault) -> SlashFault {
     let code = match fault.kind {
         FaultKind::TurnInProgress => SlashCode::TurnInProgress,
+        FaultKind::WorksForCall => SlashCode::WorksForCall,
         FaultKind::UnknownModel => SlashCode::UnknownModel,
         FaultKind::NotFound | FaultKind::UnknownSession => SlashCode::NotFound,
         FaultKind::NothingToDo => SlashCode::NothingToDo,

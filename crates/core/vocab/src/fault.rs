@@ -18,6 +18,8 @@ pub enum FaultKind {
     EmptyPrompt,
     /// A turn is running and the delivery said not to wait.
     TurnInProgress,
+    /// The session works for a call of another one and takes nothing else meanwhile, however it is delivered.
+    WorksForCall,
     QueueFull,
     /// Nothing of that name: session, model, command, mode, item, entry.
     NotFound,
@@ -59,9 +61,9 @@ impl FaultKind {
         match self {
             Auth | RateLimited | ContextOverflow | BadRequest | Provider | StreamCut => Origin::Remote,
             Network => Origin::Unknown,
-            Invalid | EmptyPrompt | TurnInProgress | QueueFull | NotFound | UnknownSession | UnknownAsk
-            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | KeyTaken
-            | Budget | Store | Cancelled | Internal => Origin::Local,
+            Invalid | EmptyPrompt | TurnInProgress | WorksForCall | QueueFull | NotFound | UnknownSession
+            | UnknownAsk | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported
+            | KeyTaken | Budget | Store | Cancelled | Internal => Origin::Local,
         }
     }
 }

@@ -54,6 +54,7 @@ pub enum SlashCode {
     NotFound,
     NothingToDo,
     TurnInProgress,
+    WorksForCall,
     SessionBusy,
     Cancelled,
     Failed,

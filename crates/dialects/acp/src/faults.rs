@@ -55,7 +55,12 @@ fn code(kind: FaultKind) -> i64 {
     match kind {
         FaultKind::Auth => AUTH_REQUIRED,
         FaultKind::Cancelled => REQUEST_CANCELLED,
-        FaultKind::Invalid | FaultKind::KeyTaken | FaultKind::EmptyPrompt | FaultKind::UnknownModel => INVALID_PARAMS,
+        // It was sent to the wrong session, and that says which one is right.
+        FaultKind::WorksForCall
+        | FaultKind::Invalid
+        | FaultKind::KeyTaken
+        | FaultKind::EmptyPrompt
+        | FaultKind::UnknownModel => INVALID_PARAMS,
         FaultKind::TurnInProgress
         | FaultKind::QueueFull
         | FaultKind::NotFound
@@ -88,6 +93,7 @@ fn turn_code(kind: FaultKind) -> i64 {
         FaultKind::EmptyPrompt
         | FaultKind::KeyTaken
         | FaultKind::TurnInProgress
+        | FaultKind::WorksForCall
         | FaultKind::QueueFull
         | FaultKind::NotFound
         | FaultKind::UnknownSession

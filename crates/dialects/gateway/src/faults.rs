@@ -34,7 +34,7 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
         FaultKind::Unsupported => (Code::InvalidRequest, "unsupported"),
         FaultKind::KeyTaken => (Code::InvalidRequest, "idempotency_conflict"),
         FaultKind::UnknownSession => (Code::SessionNotFound, "unknown_session"),
-        FaultKind::TurnInProgress => (Code::Busy, "busy"),
+        FaultKind::TurnInProgress | FaultKind::WorksForCall => (Code::Busy, "busy"),
         FaultKind::QueueFull => (Code::Busy, "queue"),
         FaultKind::SessionBusy => (Code::Busy, "busy_elsewhere"),
         FaultKind::Cancelled => (Code::Cancelled, "cancelled"),
@@ -249,6 +249,7 @@ mod tests {
             (FaultKind::UnknownSession, 1, "unknown_session"),
             (FaultKind::QueueFull, 3, "queue"),
             (FaultKind::TurnInProgress, 3, "busy"),
+            (FaultKind::WorksForCall, 3, "busy"),
             (FaultKind::SessionBusy, 3, "busy_elsewhere"),
             (FaultKind::Cancelled, 4, "cancelled"),
             (FaultKind::ShuttingDown, 4, "shutdown"),
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn who_finds_something_busy_is_told_when_to_come_back() {
         let after = |refusal: GatewayRefusal| refusal.data.map(|data| data.as_str().to_owned());
-        for kind in [FaultKind::TurnInProgress, FaultKind::QueueFull, FaultKind::SessionBusy] {
+        for kind in [FaultKind::TurnInProgress, FaultKind::WorksForCall, FaultKind::QueueFull, FaultKind::SessionBusy] {
             let told = after(refusal(&Fault::new(kind, "x"), None));
             assert_eq!(told.as_deref(), Some(r#"{"retryAfterMs":1000}"#), "{kind:?}");
         }

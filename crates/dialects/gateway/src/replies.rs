@@ -45,6 +45,10 @@ impl Gateway {
                     Some(Some(by)) => self.fail(plan.id, &faults::cancelled(by.before_start()), out),
                     None => {}
                 },
+                // No model would do: it is the message that is not taken there.
+                Err(fault) if fault.kind == FaultKind::WorksForCall => {
+                    self.fail(plan.id, &faults::not_taken(&fault), out);
+                }
                 Err(fault) => {
                     let refusal = self.incident_of(plan.id, faults::refusal(&fault, None), out);
                     let refusal = refusal.with("param", "modelTier");

@@ -95,7 +95,7 @@ fn reason(kind: FaultKind) -> &'static str {
         // This wire has no keys.
         FaultKind::Invalid | FaultKind::KeyTaken => "invalid",
         FaultKind::EmptyPrompt => "empty_prompt",
-        FaultKind::TurnInProgress | FaultKind::SessionBusy => "session_busy",
+        FaultKind::TurnInProgress | FaultKind::WorksForCall | FaultKind::SessionBusy => "session_busy",
         FaultKind::QueueFull => "queue_full",
         FaultKind::NotFound => "not_found",
         FaultKind::UnknownSession => "unknown_session",

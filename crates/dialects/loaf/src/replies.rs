@@ -147,7 +147,10 @@ impl Loaf {
                 if let Ok(Reply::Waiting { item, .. }) = result {
                     self.views[at].steers.push(item.clone());
                 }
-                self.steered(&call, at, result.is_ok(), out);
+                match result {
+                    Err(fault) if fault.kind == FaultKind::WorksForCall => self.pen(out).fail(&call, &fault.into()),
+                    result => self.steered(&call, at, result.is_ok(), out),
+                }
             }
             (LoafPending::QueueList { call, view }, Ok(Reply::Queue(items))) => {
                 let Some(at) = self.view_at(view) else { return };

@@ -19,7 +19,6 @@ use crate::session_view::Queued;
 pub(crate) struct Sending {
     pub(crate) call: LoafCall,
     pub(crate) view: u64,
-    turn: Arc<str>,
     text: String,
     inputs: Vec<Input>,
     loaded: Vec<LoadedImage>,
@@ -41,19 +40,23 @@ impl Loaf {
             let message = "session.send requires non-empty text or at least one image";
             return Err(RpcFault::domain("empty_prompt", message));
         }
-        if self.views[at].is_busy() && !enqueue {
+        // The session itself knows best why it takes nothing; no image is read to hear that, and no turn made that fails.
+        if self.views[at].is_busy() && !enqueue && (!inputs.is_empty() || self.unready().is_some()) {
             return Err(busy());
         }
         let view = &mut self.views[at];
         view.locked = true;
-        let turn = self.options.ids.mint(IdKind::Turn).into();
-        let sending =
-            Sending { call: call.clone(), view: view.number, turn, text, inputs, loaded: Vec::new(), enqueue };
+        let sending = Sending { call: call.clone(), view: view.number, text, inputs, loaded: Vec::new(), enqueue };
         match self.unready() {
             Some(message) => self.stumble(sending, &message, out),
             None => self.load_next(sending, out),
         }
         Ok(())
+    }
+
+    /// For a prompt that is accepted: what is refused has no turn.
+    fn mint_turn(&self) -> Arc<str> {
+        self.options.ids.mint(IdKind::Turn).into()
     }
 
     /// Why no prompt can be given to a model now.
@@ -114,16 +117,18 @@ impl Loaf {
             // An image that is none: we do not look inside, the engine does.
             return self.stumble(sending, &faults::text(fault), out);
         }
-        let Sending { call, turn, loaded, .. } = sending;
+        let Sending { call, loaded, .. } = sending;
         let mut pen = self.pen(out);
         match result {
             Ok(Reply::Started { turn: engine }) => {
+                let turn = self.mint_turn();
                 let (view, scene) = self.scene(at);
                 view.prepare(&mut pen, &scene, engine.clone(), turn.clone());
                 view.give_images(loaded);
                 pen.result(&call, accepted(&view.id, &turn, false));
             }
             Ok(Reply::Waiting { item, .. }) => {
+                let turn = self.mint_turn();
                 let (view, _) = self.scene(at);
                 view.queued.push(Queued { item: item.clone(), turn: turn.clone(), images: loaded });
                 let label = format!("queued ({})", view.queued.len());
@@ -140,15 +145,16 @@ impl Loaf {
     /// A prompt that fails before it begins is accepted and has its whole turn at once.
     fn stumble(&mut self, sending: Sending, message: &str, out: &mut Out) {
         let Some(at) = self.view_at(sending.view) else { return };
+        let turn = self.mint_turn();
         let mut pen = self.pen(out);
         let (view, mut scene) = self.scene(at);
         let queued = view.is_busy();
-        let answer = accepted(&view.id, &sending.turn, queued);
+        let answer = accepted(&view.id, &turn, queued);
         if queued {
             // Another turn runs; this one is over before it is heard of.
             pen.result(&sending.call, &answer);
         }
-        view.stumble(&mut pen, &mut scene, &sending.turn, message);
+        view.stumble(&mut pen, &mut scene, &turn, message);
         if !queued {
             pen.result(&sending.call, &answer);
         }

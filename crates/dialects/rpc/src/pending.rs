@@ -39,6 +39,8 @@ pub(crate) enum RpcPending {
     },
     Level(RpcCall, &'static str),
     Compact(RpcCall),
+    /// While a turn runs, which is stopped first if the session lets itself be compacted at all.
+    TryCompact(RpcCall, Option<String>),
     Compacted(RpcCall, Box<Compaction>),
     Shell(RpcCall),
     Cleared(RpcCall),
@@ -114,6 +116,7 @@ impl RpcPending {
             | RpcPending::SetModel { call, .. }
             | RpcPending::Level(call, _)
             | RpcPending::Compact(call)
+            | RpcPending::TryCompact(call, _)
             | RpcPending::Compacted(call, _)
             | RpcPending::Shell(call)
             | RpcPending::Cleared(call)

@@ -12,7 +12,7 @@ use wire::Out;
 use crate::faults::said;
 use crate::frames::Writer;
 use crate::inbound::{RpcCall, Text};
-use crate::pending::{ReadFor, RpcPending};
+use crate::pending::{ReadFor, RpcPending, Then};
 use crate::prompts::{Disposition, Prompts};
 use crate::{Errors, Rpc, answers, frames, outbound};
 use pi_format::transcript::Transcript;
@@ -75,6 +75,9 @@ impl Rpc {
                 Some(_) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
                 _ => self.not_moved(&call, fault, out),
             },
+            (RpcPending::TryCompact(call, instructions), Err(fault)) if fault.kind == FaultKind::TurnInProgress => {
+                self.stop_then(Then::Compact(call, instructions), out);
+            }
             (RpcPending::Handoff(call), result) => self.handoff_summarised(call, result, out),
             (RpcPending::Compacted(call, _), Err(fault)) if call.command == "handoff" => {
                 self.not_moved(&call, fault, out)
@@ -134,7 +137,7 @@ impl Rpc {
             (RpcPending::Level(call, level), _) => {
                 self.respond_text(&call, "level", level, out);
             }
-            (RpcPending::Compact(call), Reply::Compacted(compaction)) => {
+            (RpcPending::Compact(call) | RpcPending::TryCompact(call, _), Reply::Compacted(compaction)) => {
                 self.send(
                     Verb::Session(SessionVerb::Read { after: 0 }),
                     RpcPending::Compacted(call, compaction.clone()),
@@ -200,12 +203,13 @@ impl Rpc {
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    fn prompted(&mut self, call: RpcCall, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
+    fn prompted(&mut self, call: RpcCall, mut text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
         let fault = match result {
             Ok(reply) => return self.acknowledge(&call, reply, Disposition::Started, out),
             Err(fault) => fault,
         };
-        let queued = match text.behavior.as_deref() {
+        // Once: the engine's word on the second way is the last one.
+        let queued = match text.behavior.take().as_deref() {
             Some("steer") => Some(Delivery::Steer),
             Some("followUp") => Some(Delivery::FollowUp),
             _ => None,

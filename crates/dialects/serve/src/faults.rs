@@ -17,6 +17,7 @@ pub(crate) fn code(kind: FaultKind) -> &'static str {
         FaultKind::Invalid | FaultKind::KeyTaken => INVALID_MESSAGE,
         FaultKind::EmptyPrompt => "empty_prompt",
         FaultKind::TurnInProgress => "turn_in_progress",
+        FaultKind::WorksForCall => "works_for_call",
         FaultKind::QueueFull => "queue_full",
         FaultKind::NotFound => "not_found",
         FaultKind::UnknownSession => "session_not_found",
@@ -51,6 +52,7 @@ pub(crate) fn opening_code(kind: FaultKind) -> &'static str {
         | FaultKind::KeyTaken
         | FaultKind::EmptyPrompt
         | FaultKind::TurnInProgress
+        | FaultKind::WorksForCall
         | FaultKind::QueueFull
         | FaultKind::UnknownAsk
         | FaultKind::UnknownModel

@@ -40,6 +40,7 @@ fn code(fault: &SlashFault) -> &'static str {
         SlashCode::NotFound => "not_found",
         SlashCode::NothingToDo => "nothing_to_do",
         SlashCode::TurnInProgress => "turn_in_progress",
+        SlashCode::WorksForCall => "works_for_call",
         SlashCode::SessionBusy => "session_busy",
         SlashCode::Cancelled => "cancelled",
         SlashCode::Failed => "failed",

@@ -12,6 +12,7 @@ fn kind(kind: FaultKind) -> &'static str {
         FaultKind::Invalid => "invalid",
         FaultKind::EmptyPrompt => "empty_prompt",
         FaultKind::TurnInProgress => "turn_in_progress",
+        FaultKind::WorksForCall => "works_for_call",
         FaultKind::QueueFull => "queue_full",
         FaultKind::NotFound => "not_found",
         FaultKind::UnknownSession => "unknown_session",

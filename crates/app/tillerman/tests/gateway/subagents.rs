@@ -33,6 +33,15 @@ async fn a_subagent_answers_no_one_else_while_it_works_and_anyone_when_it_is_don
     assert_eq!((&refused["code"], &refused["data"]["reason"]), (&json!(3), &json!("busy")), "{refused}");
     let said = refused["message"].as_str().unwrap();
     assert!(said.contains("works for a call of the session `p:1`"), "{said}");
+    let before = other.call("sessions.get", json!({"sessionId": child})).await.unwrap();
+    let model = json!({"sessionId": child, "message": "say 1 words", "modelTier": "tour-mini"});
+    let by_model: Value = other.call("agent.send", model).await.unwrap_err();
+    assert_eq!(by_model, refused, "the same, whatever comes with it");
+    let patch = json!({"sessionId": child, "modelTier": "tour-mini"});
+    let patched: Value = other.call("sessions.patch", patch).await.unwrap_err();
+    assert_eq!(patched["code"], 3, "{patched}");
+    let after = other.call("sessions.get", json!({"sessionId": child})).await.unwrap();
+    assert_eq!(after["config"], before["config"], "what is refused has changed nothing");
     let ended = loop {
         let frame = socket.next_of(&json!(1)).await;
         if frame.get("result").is_some() || frame.get("error").is_some() {

@@ -136,6 +136,10 @@ impl Session {
         if open.workspace.as_ref().is_some_and(|workspace| *workspace != self.settings.workspace) {
             notices.push(format!("this session works in {}", self.settings.workspace.display()));
         }
+        if let Some(fault) = self.working_for().filter(|_| !wishes.is_empty()) {
+            notices.push(format!("its settings stay: {}", fault.message));
+            wishes.clear();
+        }
         wishes
     }
 

@@ -161,9 +161,6 @@ impl Session {
         parts: Vec<Part>,
         delivery: Delivery,
     ) -> Result<(), Fault> {
-        if self.subagents.child_of.is_some() {
-            self.check_task(outbox.peer)?;
-        }
         if parts.iter().any(|part| matches!(part, Part::Image(_))) {
             images::check(&parts)?;
             let fit = self.shared.ports.fit_image;

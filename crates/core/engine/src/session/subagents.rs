@@ -4,9 +4,11 @@ mod runner;
 
 use std::sync::Arc;
 
-use vocab::{CallId, Fault, FaultKind, PeerId, Required, Settings, Subagents};
+use vocab::{CallId, Change, Fault, FaultKind, PeerId, Reply, Required, SessionVerb, Settings, Subagents};
 
+use super::verbs::Response;
 use super::{Session, TurnWaits};
+use crate::commands;
 pub(crate) use runner::{Inherited, SubagentPool};
 use runner::{SubagentRunner, settings_of};
 
@@ -29,18 +31,28 @@ impl Session {
         Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))
     }
 
-    /// Why a message of this peer is not taken: who works for a call ends with it, and whatever else it began would be cut then.
-    pub(super) fn check_task(&self, peer: PeerId) -> Result<(), Fault> {
-        if self.subagents.watcher == Some(peer) { Ok(()) } else { self.working_for().map_or(Ok(()), Err) }
+    /// The answer to a peer that wants something else of a session which works for a call. The session ends with that call:
+    /// whatever else it began would be cut then. What it works with is for the call to say.
+    pub(super) fn refuse_beside_task(&self, peer: PeerId, verb: &SessionVerb) -> Option<Response> {
+        if self.subagents.watcher == Some(peer) || !is_beside_task(verb) {
+            return None;
+        }
+        let fault = if self.activity.is_ending() { self.closing() } else { self.working_for()? };
+        Some(Response::Now(match verb {
+            SessionVerb::Slash { name, .. } => {
+                Ok(Reply::Slash(Box::new(commands::reply(name, Err(commands::from_fault(fault))))))
+            }
+            _ => Err(fault),
+        }))
     }
 
     /// What is said of a session that works for another one's call, to whoever wants something else of it.
     pub(super) fn working_for(&self) -> Option<Fault> {
         let (parent, _) = self.subagents.child_of.as_ref()?;
-        let text = format!("this session works for a call of the session `{parent}`, and takes no other message");
+        let text = format!("this session works for a call of the session `{parent}`, and does nothing else meanwhile");
         let hint =
             format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
-        Some(Fault::new(FaultKind::TurnInProgress, text).hint(hint))
+        Some(Fault::new(FaultKind::WorksForCall, text).hint(hint))
     }
 
     /// What the children of the call that just ran have cost is the turn's.
@@ -77,5 +89,57 @@ impl Session {
             }
             false => self.interrupt_turn(),
         }
+    }
+}
+
+/// Whether this begins something, or changes what the work is done with. To look on, to answer and to stop it is for everybody.
+fn is_beside_task(verb: &SessionVerb) -> bool {
+    match verb {
+        SessionVerb::Prompt { .. }
+        | SessionVerb::Compact { .. }
+        | SessionVerb::Shell { .. }
+        | SessionVerb::Call { .. }
+        | SessionVerb::Command { .. }
+        | SessionVerb::StartOver => true,
+        SessionVerb::Set(change) => is_of_work(change),
+        SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
+            Some("compact" | "undo") => true,
+            Some("model" | "mode" | "thinking" | "gadgets") => !args.trim().is_empty(),
+            _ => false,
+        },
+        SessionVerb::Answer { .. }
+        | SessionVerb::Progress { .. }
+        | SessionVerb::Interrupt { .. }
+        | SessionVerb::InterruptIfAlone
+        | SessionVerb::InterruptUnlessWanted { .. }
+        | SessionVerb::AbortRetry
+        | SessionVerb::Queue(_)
+        | SessionVerb::Able(_)
+        | SessionVerb::OfferTools { .. }
+        | SessionVerb::OfferEditor(_)
+        | SessionVerb::EditorReplied { .. }
+        | SessionVerb::AbortShell
+        | SessionVerb::Read { .. }
+        | SessionVerb::Inspect
+        | SessionVerb::Export { .. }
+        | SessionVerb::Extension(_)
+        | SessionVerb::AbortCall { .. }
+        | SessionVerb::Recount { .. } => false,
+    }
+}
+
+/// Names, and the rules that some dialects bring along whenever they come to a session, leave the work as it is.
+fn is_of_work(change: &Change) -> bool {
+    match change {
+        Change::Model(_) | Change::Mode(_) | Change::Thinking(_) | Change::Elevate { .. } | Change::Gadget { .. } => {
+            true
+        }
+        Change::Title(_)
+        | Change::Locale(_)
+        | Change::Todos(_)
+        | Change::Lane(_)
+        | Change::LaneUsual
+        | Change::Retry(_)
+        | Change::Compaction(_) => false,
     }
 }

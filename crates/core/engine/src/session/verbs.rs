@@ -32,6 +32,11 @@ impl Session {
         {
             return response;
         }
+        if self.subagents.child_of.is_some()
+            && let Some(response) = self.refuse_beside_task(outbox.peer, &verb)
+        {
+            return response;
+        }
         if let Some(lack) = self.unmet(outbox, &verb) {
             self.wait_for(lack, outbox.clone(), tag, verb);
             return Response::Later;

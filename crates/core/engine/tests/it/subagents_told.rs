@@ -20,8 +20,11 @@ async fn a_child_takes_no_message_but_its_task_and_is_a_session_like_any_when_it
     for delivery in [Delivery::Policy, Delivery::Enqueue, Delivery::RejectIfBusy, Delivery::Steer, Delivery::FollowUp] {
         let tag = visitor.deliver("and now this", delivery).await;
         let fault = visitor.reply(tag).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::TurnInProgress, "{delivery:?}: {fault}");
-        assert_eq!(&*fault.message, "this session works for a call of the session `s1`, and takes no other message");
+        assert_eq!(fault.kind, FaultKind::WorksForCall, "{delivery:?}: {fault}");
+        assert_eq!(
+            &*fault.message,
+            "this session works for a call of the session `s1`, and does nothing else meanwhile"
+        );
         assert!(fault.hints[0].contains("`s1`"), "{:?}", fault.hints);
     }
     assert_eq!(parent.turn_end().await.stop, Stop::EndTurn, "its parent heard nothing of that");
@@ -34,4 +37,54 @@ async fn a_child_takes_no_message_but_its_task_and_is_a_session_like_any_when_it
     assert_eq!((visitor.turn_end().await.stop, &*visitor.text()), (Stop::EndTurn, "gladly"));
     let log = log_of(&stage, "s2").await;
     assert!(!log.contains("and now this"), "{log}");
+}
+
+/// What would begin something beside the task, or change what it is done with.
+fn beside() -> Vec<SessionVerb> {
+    let input = Json::empty_object();
+    vec![
+        SessionVerb::Compact { instructions: None, wait: false },
+        SessionVerb::Compact { instructions: None, wait: true },
+        SessionVerb::Shell { command: "true".into(), aside: true },
+        SessionVerb::Call { tool: "note".into(), input, limit_ms: None },
+        SessionVerb::Command { name: "x".into(), args: "".into() },
+        SessionVerb::StartOver,
+        SessionVerb::Set(Change::Model("other".into())),
+        SessionVerb::Set(Change::Mode(Mode::DangerFullAccess)),
+        SessionVerb::Set(Change::Thinking(Some("high".into()))),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_begun_or_changed_beside_the_task_of_a_child() {
+    let slow = vec![text("found"), Step::Wait(10_000), done(Finish::Stop)];
+    let plays = [calls(&[("subagent", r#"{"prompt":"look"}"#)]), slow, say("thanks")];
+    let stage = stage_with(&Player::new(plays), |options| options.toolbox = Some(Arc::new(Family)));
+    let mut parent = stage.open().await;
+    parent.prompt("go").await;
+    parent.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
+    let mut visitor = stage.actor();
+    let named = Open { mode: Some(Mode::DangerFullAccess), ..Open::new(Which::Named("s2".into())) };
+    let opened = visitor.open(named).await.unwrap();
+    let notices = opened.notices.join("; ");
+    assert!(notices.contains("its settings stay") && notices.contains("`s1`"), "{notices}");
+    for verb in beside() {
+        let said = format!("{verb:?}");
+        let fault = ask_for(&mut visitor, Verb::Session(verb)).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::WorksForCall, "{said}: {fault}");
+    }
+    for (name, args) in
+        [("compact", ""), ("undo", ""), ("model", "other"), ("permissions", "plan"), ("thinking", "low")]
+    {
+        let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
+        assert_eq!(reply.result.unwrap_err().code, SlashCode::WorksForCall, "/{name}");
+    }
+    // To look on and to name it is for everybody.
+    for (name, args) in [("status", ""), ("model", ""), ("mode", ""), ("rename", "a child")] {
+        let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
+        assert!(reply.result.is_ok(), "/{name}: {:?}", reply.result);
+    }
+    assert_eq!(parent.turn_end().await.stop, Stop::EndTurn, "its parent heard nothing of that");
+    let log = log_of(&stage, "s2").await;
+    assert!(!log.contains("other") && !log.contains("danger"), "{log}");
 }

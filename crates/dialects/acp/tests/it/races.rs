@@ -54,6 +54,18 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
 }
 
 #[test]
+fn who_works_for_another_session_was_sent_it_by_mistake() {
+    let mut talk = AcpTalk::with(json!({}));
+    let fault = Fault::new(FaultKind::WorksForCall, "works for `c0`").hint("send it to `c0`");
+    talk.prompt("x").reply_to(is_prompt, Err(fault));
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        < 3 ! -32602 works for `c0` (send it to `c0`)
+    "#]]);
+}
+
+#[test]
 fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
     let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").notify("$/cancel_request", json!({ "requestId": 3 }));

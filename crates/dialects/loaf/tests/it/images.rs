@@ -210,11 +210,11 @@ fn requests_keep_their_order_while_an_image_is_read() {
             8 = {"completed":false}
             s1 t1 [preparing...]
             2 = {"accepted":true,"queued":false,"session_id":"s1","turn_id":"t1"}
-            3 ! -32000 session_busy: session is busy; use enqueue=true to queue the prompt
             s1 t1 [drafting response...]
             s1 #1 user: say "[Image 1]" hold </w/a.png>
             s1 t1 answer "[Image "
             s1 t1 answer "1]"
+            3 ! -32000 session_busy: session is busy; use enqueue=true to queue the prompt
             4 = {"accepted":true,"session_id":"s1"}
             s1 [queued (1)]
             5 = {"accepted":true,"queued":true,"session_id":"s1","turn_id":"t2"}

@@ -33,6 +33,24 @@ fn a_get_that_fails_does_not_let_others_pass_a_send() {
 }
 
 #[test]
+fn who_works_for_another_session_says_so_and_gives_no_advice_that_does_not_help() {
+    let busy = || Err(Fault::new(FaultKind::WorksForCall, "works for `c0`").hint("send it to `c0`"));
+    let mut talk = Talk::on(1);
+    talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
+    for (method, params) in [
+        ("session.send", r#"{"session_id":"s1","text":"y"}"#),
+        ("session.send", r#"{"session_id":"s1","text":"y","enqueue":true}"#),
+        ("session.steer", r#"{"session_id":"s1","text":"y"}"#),
+    ] {
+        talk.ask(method, params);
+        if talk.open.iter().any(|command| is_prompt(&command.verb)) {
+            talk.reply_to(is_prompt, busy());
+        }
+    }
+    assert_eq!(count(&talk, "-32000 session_busy: works for `c0` (send it to `c0`)"), 3, "{}", talk.log);
+}
+
+#[test]
 fn a_session_that_vanishes_answers_everybody() {
     let mut talk = Talk::on(2);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);

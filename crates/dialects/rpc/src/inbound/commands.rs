@@ -67,7 +67,7 @@ impl Rpc {
                 self.handoff = Some(Handoff { instructions: instructions.map(Into::into) });
                 self.move_then(Then::Clone(call), out);
             }
-            Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
+            Command::Compact { instructions } => self.compact(call, instructions, out),
             Command::AbortRetry => self.plain(call, Verb::Session(SessionVerb::AbortRetry), out),
             Command::AbortBash => self.plain(call, Verb::Session(SessionVerb::AbortShell), out),
             Command::Bash { command, aside } => {
@@ -323,6 +323,15 @@ impl Rpc {
         let at = levels.iter().position(|level| *level == self.view.known.level());
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
         self.set_level(next, RpcPending::Level(call, next), out);
+    }
+
+    /// Whether the session would do it is asked before anything is stopped for it.
+    fn compact(&mut self, call: RpcCall, instructions: Option<String>, out: &mut Out) {
+        if !self.view.run.is_on(&self.view.known) {
+            return self.stop_then(Then::Compact(call, instructions), out);
+        }
+        let verb = SessionVerb::Compact { instructions: instructions.as_deref().map(Into::into), wait: false };
+        self.send(Verb::Session(verb), RpcPending::TryCompact(call, instructions), out);
     }
 
     /// Stops what runs, then goes on.

@@ -74,6 +74,30 @@ fn a_busy_session_queues_what_the_host_wants_queued() {
 }
 
 #[test]
+fn a_message_is_sent_a_second_time_and_no_third() {
+    let mut talk = Talk::open();
+    let (commands, _) = talk.hear(r#"{"id":"p","type":"prompt","message":"x","streamingBehavior":"steer"}"#);
+    let busy = || Err(Fault::new(FaultKind::TurnInProgress, "busy"));
+    let (commands, _) = talk.reply(commands[0].tag, busy());
+    let (commands, frames) = talk.reply(commands[0].tag, busy());
+    assert!(commands.is_empty(), "{commands:?}");
+    assert_eq!((&frames[0]["id"], &frames[0]["success"]), (&json!("p"), &json!(false)), "{frames:?}");
+}
+
+#[test]
+fn who_works_for_another_session_is_no_matter_of_streaming_behavior() {
+    for behavior in [r#","streamingBehavior":"steer""#, r#","streamingBehavior":"followUp""#, ""] {
+        let mut talk = Talk::open();
+        let (commands, _) = talk.hear(format!(r#"{{"id":"p","type":"prompt","message":"x"{behavior}}}"#));
+        let fault = Fault::new(FaultKind::WorksForCall, "works for `s1`").hint("send it to `s1`");
+        let (commands, frames) = talk.reply(commands[0].tag, Err(fault));
+        assert!(commands.is_empty(), "{commands:?}");
+        let told = (&frames[0]["id"], &frames[0]["success"], &frames[0]["error"]);
+        assert_eq!(told, (&json!("p"), &json!(false), &json!("works for `s1` (send it to `s1`)")), "{frames:?}");
+    }
+}
+
+#[test]
 fn every_prompt_that_was_taken_has_one_result_when_everything_is_over() {
     let mut talk = Talk::open();
     prompt(&mut talk, r#"{"id":"a","type":"prompt","message":"x"}"#, started());

@@ -104,3 +104,22 @@ fn every_one_of_two_compactions_in_one_write_is_answered() {
     let told = answer(&frames, &json!(3)).unwrap();
     assert_eq!((&told["success"], &told["error"]), (&json!(false), &json!("a compaction is already running")));
 }
+
+#[test]
+fn a_turn_is_stopped_for_a_compaction_only_where_the_session_lets_itself_be_compacted() {
+    let running = || {
+        let mut talk = Talk::open();
+        talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
+        let (commands, _) = talk.hear(COMPACT);
+        assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Compact { .. })), "{commands:?}");
+        (talk, commands[0].tag)
+    };
+    let (mut talk, tag) = running();
+    let (commands, _) = talk.reply(tag, Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running")));
+    assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Interrupt { .. })), "{commands:?}");
+    let (mut talk, tag) = running();
+    let (commands, frames) = talk.reply(tag, Err(Fault::new(FaultKind::WorksForCall, "works for `s1`")));
+    assert!(commands.is_empty(), "{commands:?}");
+    let told = answer(&frames, &json!(2)).unwrap();
+    assert_eq!((&told["success"], &told["error"]), (&json!(false), &json!("works for `s1`")));
+}

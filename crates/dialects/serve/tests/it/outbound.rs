@@ -101,6 +101,7 @@ fn every_fault_kind_has_its_code_and_origin() {
         Invalid,
         EmptyPrompt,
         TurnInProgress,
+        WorksForCall,
         QueueFull,
         NotFound,
         UnknownSession,
@@ -135,6 +136,7 @@ fn every_fault_kind_has_its_code_and_origin() {
         Invalid invalid_message local
         EmptyPrompt empty_prompt local
         TurnInProgress turn_in_progress local
+        WorksForCall works_for_call local
         QueueFull queue_full local
         NotFound not_found local
         UnknownSession session_not_found local

@@ -45,7 +45,7 @@ mirror! {
     BudgetSpan { Turn, Session, Day }
     BudgetUnit { Money, Tokens, Time, Rounds }
     FaultKind {
-        Invalid, EmptyPrompt, TurnInProgress, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
+        Invalid, EmptyPrompt, TurnInProgress, WorksForCall, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
         UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, KeyTaken, Budget, Store, Cancelled, Internal,
         Auth, RateLimited, ContextOverflow, BadRequest, Provider, StreamCut, Network,
     }

@@ -122,12 +122,13 @@ fn model_calls() -> Vec<Body> {
     all.into_iter().map(Body::Model).collect()
 }
 
-const FAULTS: [FaultKind; 25] = {
+const FAULTS: [FaultKind; 26] = {
     use FaultKind::*;
     [
         Invalid,
         EmptyPrompt,
         TurnInProgress,
+        WorksForCall,
         QueueFull,
         NotFound,
         UnknownSession,

@@ -198,6 +198,7 @@ fn is_verdict(kind: FaultKind) -> bool {
     matches!(
         kind,
         FaultKind::TurnInProgress
+            | FaultKind::WorksForCall
             | FaultKind::UnknownAsk
             | FaultKind::Invalid
             | FaultKind::KeyTaken

@@ -249,6 +249,7 @@ pub(crate) fn fault_kind(kind: FaultKind) -> &'static str {
         FaultKind::Invalid
         | FaultKind::EmptyPrompt
         | FaultKind::TurnInProgress
+        | FaultKind::WorksForCall
         | FaultKind::QueueFull
         | FaultKind::NotFound
         | FaultKind::UnknownSession
