@@ -165,8 +165,9 @@ async fn a_model_that_a_client_makes_up_is_no_label() {
     let place = Place::new();
     let gateway = place.start();
     let mut socket = Socket::open(&gateway).await;
-    let invented = "x\",outcome=\"ok\"} 7\ntillerman_canary{a=\"b";
-    for model in [invented, "canary-2", "mock/beta"] {
+    // With a line end in it, it would be no name at all.
+    let invented = "x\",outcome=\"ok\"} 7 tillerman_canary{a=\"b";
+    for model in [invented, "canary-2", "canary\n3", "mock/beta"] {
         let params = json!({"sessionId": "ws:a", "message": "say 2 words", "modelTier": model});
         // The server takes any name; whether it then answers is its own affair.
         let _ = socket.call("agent.send", params).await;
