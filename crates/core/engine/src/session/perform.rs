@@ -116,7 +116,12 @@ impl Session {
         if let Some(limits) = &mut self.limits {
             limits.join(&items);
         }
-        self.prompts.turn_from.extend(items.iter().filter_map(|item| Some(item.sender?.0)));
+        for (peer, _) in items.iter().filter_map(|item| item.sender) {
+            // Once, however often it steers.
+            if !self.prompts.turn_from.contains(&peer) {
+                self.prompts.turn_from.push(peer);
+            }
+        }
         for item in items {
             self.settle_item(&item, ItemEnd::Consumed, SettleReason::Ran, turn.as_ref());
             self.log_by(item.by, Body::User { turn: turn.clone(), parts: item.parts, from });

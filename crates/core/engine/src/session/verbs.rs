@@ -26,15 +26,7 @@ impl Response {
 impl Session {
     /// Never waits: what takes its time is set going, and answers when it is done.
     pub(super) fn verb(&mut self, outbox: &Arc<Outbox>, tag: Tag, verb: SessionVerb) -> Response {
-        let is_extensions = matches!(verb, SessionVerb::Extension(_));
-        if (is_extensions || self.tools.has_extensions())
-            && let Some(response) = self.extension_verb(outbox, tag, &verb)
-        {
-            return response;
-        }
-        if self.subagents.child_of.is_some()
-            && let Some(response) = self.refuse_beside_task(outbox.peer, &verb)
-        {
+        if let Some(response) = self.answered_beforehand(outbox, tag, &verb) {
             return response;
         }
         if let Some(lack) = self.unmet(outbox, &verb) {
@@ -119,6 +111,16 @@ impl Session {
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
+    }
+
+    /// What an extension answers for, and what a session that works for another one does not do.
+    fn answered_beforehand(&mut self, outbox: &Arc<Outbox>, tag: Tag, verb: &SessionVerb) -> Option<Response> {
+        let is_extensions = matches!(verb, SessionVerb::Extension(_)) || self.tools.has_extensions();
+        let answered = if is_extensions { self.extension_verb(outbox, tag, verb) } else { None };
+        match self.subagents.child_of.is_some() {
+            true => answered.or_else(|| self.refuse_beside_task(outbox.peer, verb)),
+            false => answered,
+        }
     }
 
     /// This peer wants the turn no more: it ends, unless others whose messages began it are here and have not said the same.

@@ -212,3 +212,22 @@ fn a_message_for_a_session_that_is_deleted_just_then_says_so() {
     let want = ["1 error 4", "1 ! 4 session_deleted", r#"2 = {"active":false,"cancelled":false,"queued":0}"#];
     assert_eq!(talk.frames(), want);
 }
+
+/// Who waits for a run that never began is told why, as its sender was.
+#[test]
+fn who_waits_for_a_message_that_timed_out_before_its_run_began_is_told_so() {
+    use vocab::{Recounted, Reply, SettleReason};
+    for (settled, reason) in [
+        (Some(SettleReason::TimedOut), "timeout"),
+        (Some(SettleReason::Deleted), "session_deleted"),
+        (Some(SettleReason::TakenBack), "cancelled_before_start"),
+        (Some(SettleReason::Overflow), "cancelled_before_start"),
+        (None, "cancelled_before_start"),
+    ] {
+        let mut talk = Talk::on(None);
+        talk.ask(1, "agent.wait", json!({"sessionId": "s", "idempotencyKey": "k", "timeoutMs": 500}));
+        let recounted = Recounted { turn: None, item: Some("i".into()), settled, ended: true, entries: Vec::new() };
+        talk.reply(Ok(Reply::Recounted(Box::new(recounted))));
+        assert_eq!(talk.frames(), [format!("1 ! 4 {reason}")], "{settled:?}");
+    }
+}
