@@ -36,6 +36,14 @@ impl Keyring {
         self.keys().iter().any(|known| *known.key == *key)
     }
 
+    /// Whether both have the same keys.
+    pub fn is_same(&self, other: &Self) -> bool {
+        // One lock at a time: both may be one ring.
+        let own: Vec<Arc<str>> = self.keys().iter().map(|known| known.key.clone()).collect();
+        let count = other.keys().len();
+        own.len() == count && own.iter().all(|key| other.knows(key))
+    }
+
     /// Whether the bytes are a key, or hold one that is long enough to be told from an ordinary word, in whatever spelling.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
         let keys = self.keys();
