@@ -152,7 +152,8 @@ impl HomeLock {
                 format!("a gateway runs already{who}")
             }
         };
-        Err(Fault::new(FaultKind::SessionBusy, message))
+        Err(Fault::new(FaultKind::SessionBusy, message)
+            .hint("`tillerman gateway status` says how it is, `tillerman gateway stop` ends it"))
     }
 
     pub(crate) fn say(&self, file: &GatewayFile) -> io::Result<()> {

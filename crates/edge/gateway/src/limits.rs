@@ -74,6 +74,9 @@ pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;
 
+/// Processes that ask the tailnet's daemon who somebody is; one more waits, and finds the answer there if it was about the same.
+pub const WHOIS_AT_ONCE: usize = 4;
+
 /// Wrong credentials and logins of browsers that operators can look at; the oldest goes.
 pub const ATTEMPTS_MAX: usize = 200;
 /// Of what such a request says of itself; the rest is cut off.
