@@ -92,13 +92,11 @@ fn begun(text: &[u8], key: &[u8]) -> usize {
 
 /// Where they are, in order; what overlaps is one.
 fn places<'s>(text: &[u8], spellings: impl Iterator<Item = &'s Spelling>) -> Vec<Range<usize>> {
-    let unescaped = Unescaped::of(text);
-    let mut found: Vec<Range<usize>> = Vec::new();
-    for spelling in spellings {
-        found.extend(spelling.places(text));
-        if let Some(plain) = &unescaped {
-            found.extend(spelling.places(&plain.bytes).map(|place| plain.starts[place.start]..plain.starts[place.end]));
-        }
+    let looked_for = LookedFor::new(spellings);
+    let mut found = looked_for.places(text);
+    if let Some(plain) = Unescaped::of(text) {
+        let places = looked_for.places(&plain.bytes).into_iter();
+        found.extend(places.map(|place| plain.starts[place.start]..plain.starts[place.end]));
     }
     found.sort_unstable_by_key(|place| place.start);
     let mut places: Vec<Range<usize>> = Vec::new();
@@ -111,37 +109,39 @@ fn places<'s>(text: &[u8], spellings: impl Iterator<Item = &'s Spelling>) -> Vec
     places
 }
 
-impl Spelling {
-    fn places<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = Range<usize>> + 't {
-        let key = self.text.as_bytes();
-        let mut from = 0;
-        let next = move || {
-            let start = from + find(&text[from..], key)?;
-            from = start + key.len();
-            Some(start..from)
-        };
-        std::iter::from_fn(next).map(|found| self.with_sides(text, found))
+/// All that is looked for, by its first byte: one pass over a text finds it, however many keys are known.
+struct LookedFor<'s>([Vec<&'s Spelling>; 256]);
+
+impl<'s> LookedFor<'s> {
+    fn new(spellings: impl Iterator<Item = &'s Spelling>) -> Self {
+        let mut by_first = [const { Vec::new() }; 256];
+        for spelling in spellings {
+            if let Some(first) = spelling.text.as_bytes().first() {
+                by_first[usize::from(*first)].push(spelling);
+            }
+        }
+        Self(by_first)
     }
 
-    fn with_sides(&self, text: &[u8], found: Range<usize>) -> Range<usize> {
-        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
-        let before = text[..found.start].iter().rev().take(self.before).take_while(|byte| is_base64(byte)).count();
-        let after = text[found.end..].iter().take(self.after).take_while(|byte| is_base64(byte)).count();
-        found.start - before..found.end + after
+    fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        for (at, byte) in text.iter().enumerate() {
+            let begin_so = self.0[usize::from(*byte)].iter();
+            let here = begin_so.filter(|spelling| text[at..].starts_with(spelling.text.as_bytes()));
+            found.extend(here.map(|spelling| spelling.with_sides(text, at)));
+        }
+        found
     }
 }
 
-fn find(text: &[u8], key: &[u8]) -> Option<usize> {
-    let (first, last) = (*key.first()?, text.len().checked_sub(key.len())?);
-    let mut from = 0;
-    while from <= last {
-        let at = from + text[from..=last].iter().position(|byte| *byte == first)?;
-        if text[at..].starts_with(key) {
-            return Some(at);
-        }
-        from = at + 1;
+impl Spelling {
+    fn with_sides(&self, text: &[u8], start: usize) -> Range<usize> {
+        let end = start + self.text.len();
+        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let before = text[..start].iter().rev().take(self.before).take_while(|byte| is_base64(byte)).count();
+        let after = text[end..].iter().take(self.after).take_while(|byte| is_base64(byte)).count();
+        start - before..end + after
     }
-    None
 }
 
 /// A text with its `%41` read, and where each byte stood.

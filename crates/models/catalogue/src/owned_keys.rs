@@ -158,9 +158,12 @@ mod tests {
             assert_eq!(owned.not_named(|it| it == name).whose(b"canary-1-x"), None, "{name}");
             assert!(owned.all().is_in(b"canary-1-x"));
         }
-        for (name, value) in
-            [("LAB_HOST", "canary-1-x"), ("KEY_FILE", "canary-1-x"), ("LAB_KEY", "/home/x1"), ("A_TOKEN", "http://x1/")]
-        {
+        for (name, value) in [
+            ("LAB_HOST", "canary-1-x"),
+            ("KEY_FILE", "canary-1-x"),
+            ("LAB_KEY", "/etc/key1"),
+            ("A_TOKEN", "http://x1/"),
+        ] {
             assert_eq!(owned(&[(name, value)]).whose(value.as_bytes()), None, "{name}");
         }
     }

@@ -17,11 +17,14 @@ fn are_meant<'a>(words: impl IntoIterator<Item = &'a Word>, kept: &OwnedKeys) ->
     words.into_iter().all(|word| !matches!(word, Word::Variable(name, _) if is_vendors(name)) && !holds_one(word))
 }
 
-/// Whether one of these words names a variable: it is that one's value, or a command that has its name in it.
+/// Whether one of these words names a variable: it is that one's value, or a command with its name among the words.
 fn names<'a>(words: impl IntoIterator<Item = &'a Word>, variable: &str) -> bool {
     words.into_iter().any(|word| match word {
         Word::Variable(name, _) => name == variable,
-        Word::Command(line) => line.expose().contains(variable),
+        Word::Command(line) => {
+            let mut words = line.expose().split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.any(|word| word == variable)
+        }
         Word::Plain(_) | Word::File(_) => false,
     })
 }

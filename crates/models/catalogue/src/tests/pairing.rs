@@ -148,11 +148,12 @@ async fn a_vendors_key_stays_the_vendors_in_whatever_words_it_is_written() {
 /// What a command prints is known only when it is about to be sent: nobody is told before that it goes.
 #[tokio::test]
 async fn a_key_of_somebody_elses_that_a_command_prints_is_not_sent() {
-    let env = [("GROQ_API_KEY", "canary-1-groq"), ("OTHER_TOKEN", "canary-2-other")];
+    let env = [("GROQ_API_KEY", "canary-1-groq"), ("OTHER_TOKEN", "canary-2-other"), ("TOKEN", "canary-3-bare")];
     for (printed, whose) in [
         ("canary-1-groq", "a vendor's"),
         ("Y2FuYXJ5LTEtZ3JvcQ==", "a vendor's"),
         ("canary-2-other", "that of OTHER_TOKEN, which is not named there"),
+        ("canary-3-bare # MY_TOKEN_2", "that of TOKEN, which is not named there"),
     ] {
         let config = format!("[providers.lab]\nbase_url = '{LAN}'\nsecret_command = 'echo {printed}'\n");
         let mut settings = settings(&env, &config, "");
