@@ -31,7 +31,7 @@ mod user_file;
 mod values;
 mod workspace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, Mode};
@@ -111,8 +111,8 @@ pub struct Configuration {
     /// For stderr, one line each.
     pub warnings: Vec<String>,
     unknown: usize,
-    /// Settings whose value came from a variable that is named like a secret.
-    secret_references: BTreeSet<String>,
+    /// Which variables the user's file names, and where.
+    references: expand::References,
 }
 
 impl Configuration {

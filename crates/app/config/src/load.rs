@@ -117,7 +117,7 @@ impl Configuration {
             flynn::understood(pairs, &mut notes);
             self.warnings.extend(notes.into_iter().map(|note| format!("{}: {}", place(from, note.line), note.text)));
         }
-        self.secret_references = expand::expand(node, env).map_err(|unset| {
+        self.references = expand::expand(node, env).map_err(|unset| {
             let reference = format!("${{{}}}", unset.name);
             // Not every format tells lines; a reference is found by its text.
             let line = unset.line.or_else(|| text.lines().position(|line| line.contains(&reference)).map(|at| at + 1));
@@ -130,7 +130,7 @@ impl Configuration {
     /// A token that others can read is none.
     fn kept_private(&mut self, file: &Path) {
         let has_token = matches!(self.get("server.token"), Some(SettingValue::Secret(Some(_))));
-        let is_written = has_token && !self.secret_references.contains("server.token");
+        let is_written = has_token && !self.references.secrets.contains("server.token");
         let mode = std::fs::metadata(file).map(|it| it.permissions().mode()).unwrap_or_default();
         if is_written && mode & 0o077 != 0 {
             self.warnings.push(format!("{}: others can read `server.token` in it; chmod 600", file.display()));
@@ -207,7 +207,11 @@ impl Configuration {
             let read = provider_entry::read(node, from, &mut unknown).map_err(|it| invalid(&it.key, it.line, it.what));
             self.warnings
                 .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
-            return read.map(SettingValue::Providers);
+            let named = |entry: provider_entry::ProviderEntry| {
+                let variables = self.references.below(key.name, &entry.name);
+                provider_entry::ProviderEntry { variables, ..entry }
+            };
+            return read.map(|entries| SettingValue::Providers(entries.into_iter().map(named).collect()));
         }
         if let keys::SettingKind::Slugs(which) = key.kind {
             let read = slugs::read(which, node).map_err(|it| invalid(&it.key, it.line, it.what));

@@ -25,6 +25,8 @@ pub struct ProviderEntry {
     /// A shell command that prints the key.
     pub secret_command: Option<Secret>,
     pub headers: Vec<(String, Word)>,
+    /// Named by `${NAME}` in here: their values stand in the headers as text.
+    pub variables: Vec<String>,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
     pub compat: Compat,
@@ -64,6 +66,7 @@ fn entry(
         key_file: None,
         secret_command: None,
         headers: Vec::new(),
+        variables: Vec::new(),
         ca_file: None,
         compat: Compat::default(),
         models: Vec::new(),

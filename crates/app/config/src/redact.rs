@@ -76,7 +76,7 @@ impl Configuration {
     fn shown_alone(&self, name: &str) -> Option<Value> {
         let mut tree = Map::new();
         put(&mut tree, name, shown(self.get(name)?));
-        self.secret_references.iter().for_each(|reference| mask_at(&mut tree, reference));
+        self.references.secrets.iter().for_each(|reference| mask_at(&mut tree, reference));
         let mut tree = Value::Object(tree);
         mask_by_name(&mut tree);
         at_path(tree, name)
@@ -102,7 +102,7 @@ impl Configuration {
         lay_over(&mut tree, effective(server));
         // Tiers and providers once more in the nesting that clients of Flynn's know.
         tree.insert("models".to_owned(), self.nested_models());
-        for name in &self.secret_references {
+        for name in &self.references.secrets {
             mask_at(&mut tree, name);
         }
         let mut tree = Value::Object(tree);

@@ -5,17 +5,19 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::spelling::{self, SCRUBBED_BYTES_MIN, Spelling};
 use crate::{AskKind, Fact, FileEdit, Json, Notice, Outcome, Part, Snapshot};
 
-/// Shorter keys (`none`, `local`) are ordinary words: they are not taken out of texts.
-pub const SCRUBBED_BYTES_MIN: usize = 8;
 /// Keys that are kept; of more the oldest is forgotten. Tokens of accounts change every hour or so.
 pub const KEYS_MAX: usize = 256;
-/// What stands in a text instead of a key.
-const MASK: &str = "***";
 
 #[derive(Clone, Default)]
-pub struct Keyring(Arc<RwLock<Vec<Arc<str>>>>);
+pub struct Keyring(Arc<RwLock<Vec<KnownKey>>>);
+
+struct KnownKey {
+    key: Arc<str>,
+    spellings: Vec<Spelling>,
+}
 
 impl Keyring {
     pub fn learn(&self, key: &str) {
@@ -27,43 +29,38 @@ impl Keyring {
         if keys.len() == KEYS_MAX {
             keys.remove(0);
         }
-        keys.push(key.into());
+        keys.push(KnownKey { key: key.into(), spellings: spelling::spellings(key) });
     }
 
     pub fn knows(&self, key: &str) -> bool {
-        self.keys().iter().any(|known| **known == *key)
+        self.keys().iter().any(|known| *known.key == *key)
     }
 
-    /// Whether the bytes are a key, or hold one that is long enough to be told from an ordinary word.
+    /// Whether both have the same keys.
+    pub fn is_same(&self, other: &Self) -> bool {
+        // One lock at a time: both may be one ring.
+        let own: Vec<Arc<str>> = self.keys().iter().map(|known| known.key.clone()).collect();
+        let count = other.keys().len();
+        own.len() == count && own.iter().all(|key| other.knows(key))
+    }
+
+    /// Whether the bytes are a key, or hold one that is long enough to be told from an ordinary word, in whatever spelling.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
-        self.keys().iter().map(|key| key.as_bytes()).any(|key| {
-            bytes == key || (key.len() >= SCRUBBED_BYTES_MIN && bytes.windows(key.len()).any(|window| window == key))
-        })
+        let keys = self.keys();
+        keys.iter().any(|known| bytes == known.key.as_bytes()) || spelling::is_in(bytes, told_apart(&keys))
     }
 
     /// The text without the keys that are in it.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut clean = Cow::Borrowed(text);
-        for key in self.keys().iter().filter(|key| key.len() >= SCRUBBED_BYTES_MIN) {
-            if clean.contains(&**key) {
-                clean = Cow::Owned(clean.replace(&**key, MASK));
-            }
-        }
-        clean
+        spelling::masked(text, told_apart(&self.keys())).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     /// The same for the beginning of a text that still grows: what may become a key is held back.
     pub fn scrub_growing<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let clean = self.scrub(text);
-        let begun = |key: &Arc<str>| {
-            let starts = key.char_indices().map(|(at, _)| at).skip(1);
-            starts.filter(|at| clean.ends_with(&key[..*at])).max().unwrap_or(0)
-        };
-        let keys = self.keys();
-        let held = keys.iter().filter(|key| key.len() >= SCRUBBED_BYTES_MIN).map(begun).max().unwrap_or(0);
-        match held {
-            0 => clean,
-            held => Cow::Owned(clean[..clean.len() - held].to_owned()),
+        match spelling::settled(&clean, told_apart(&self.keys())) {
+            settled if settled == clean.len() => clean,
+            settled => Cow::Owned(clean[..settled].to_owned()),
         }
     }
 
@@ -139,9 +136,14 @@ impl Keyring {
         }
     }
 
-    fn keys(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<str>>> {
+    fn keys(&self) -> std::sync::RwLockReadGuard<'_, Vec<KnownKey>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is long enough to be told from an ordinary word.
+fn told_apart(keys: &[KnownKey]) -> impl Iterator<Item = &Spelling> {
+    keys.iter().filter(|known| known.key.len() >= SCRUBBED_BYTES_MIN).flat_map(|known| &known.spellings)
 }
 
 impl<K: AsRef<str>> FromIterator<K> for Keyring {
@@ -187,6 +189,17 @@ mod tests {
         assert_eq!(ring.scrub("a sk-canary-123456 b sk-canary-123456, short"), "a *** b ***, short");
         assert!(matches!(ring.scrub("nothing here"), Cow::Borrowed(_)));
         assert!(!format!("{ring:?}").contains("canary"));
+    }
+
+    /// `curl -u user:$KEY -v` prints what the server got.
+    #[test]
+    fn a_key_is_a_key_in_every_spelling() {
+        let ring = ring();
+        let basic = "Authorization: Basic dXNlcjpzay1jYW5hcnktMTIzNDU2";
+        assert_eq!(ring.scrub(basic), "Authorization: Basic dXNlcj***");
+        assert_eq!(ring.scrub("?k=sk%2Dcanary%2d123456&x"), "?k=***&x");
+        assert!(ring.is_in(basic.as_bytes()) && ring.is_in(b"http://h/sk%2Dcanary-123456"));
+        assert!(!ring.is_in(b"c2hvcnQ="), "a word in base64 is a word");
     }
 
     /// Whatever is told of a text that arrives piece by piece, no key can be put together from it.

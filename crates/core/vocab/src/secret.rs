@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::spelling;
+
 const MASK: &str = "***";
 
 /// An API key. Shows as `***`; only [`Secret::expose`] gives it away, and only the request head calls that.
@@ -18,9 +20,9 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
-    /// `text` with every occurrence of the key masked, for what a server echoes.
+    /// `text` with every occurrence of the key masked, in whatever spelling, for what a server echoes.
     pub fn mask(&self, text: &str) -> String {
-        text.replace(&*self.0, MASK)
+        spelling::masked(text, spelling::spellings(&self.0).iter()).unwrap_or_else(|| text.to_owned())
     }
 }
 

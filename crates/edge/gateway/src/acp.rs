@@ -142,6 +142,7 @@ async fn posted(
 fn bad_message(fault: BodyFault) -> Response<ReplyBody> {
     match fault {
         BodyFault::TooLong => refusal(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"),
+        BodyFault::InCrumbs => refusal(StatusCode::BAD_REQUEST, "the message comes in too many small pieces"),
         BodyFault::TooSlow => refusal(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
         BodyFault::Broken => refusal(StatusCode::BAD_REQUEST, "the message broke off"),
     }

@@ -1,6 +1,6 @@
 //! What is asked of a gateway from a command line: of its files, or through its socket.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,10 @@ const NONE_RUNS: u8 = 3;
 const STOP_PATIENCE: Duration = Duration::from_secs(40);
 /// How long one that has just begun may take to say who it is.
 const START_PATIENCE: Duration = Duration::from_secs(2);
+/// Of what it says of itself; the rest is not read.
+const HEALTH_BYTES_MAX: u64 = 64 * 1024;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// How long one may take to say how it is, with the connection; then it does not answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// For stdout, and the exit code.
@@ -38,7 +41,7 @@ fn none_runs() -> CliSaid {
     CliSaid { text: "no gateway runs here\n".to_owned(), exit_code: NONE_RUNS }
 }
 
-fn failed(what: &str) -> impl Fn(std::io::Error) -> Fault + '_ {
+fn failed(what: &str) -> impl Fn(io::Error) -> Fault + '_ {
     move |error| Fault::new(FaultKind::Internal, format!("{what}: {error}"))
 }
 
@@ -92,40 +95,79 @@ fn status_of_nameless(nameless: &NamelessGateway, json: bool) -> CliSaid {
 }
 
 fn status_of(found: &GatewayFile, json: bool) -> CliSaid {
-    let health = found.socket.as_deref().map(health).transpose();
-    let (health, well) = match health {
-        Ok(Some((status, body))) => (body, status == 200),
-        Ok(None) => ("{}".to_owned(), true),
-        Err(error) => (format!("{{\"error\":{:?}}}", error.to_string()), false),
+    let how = Wellness::of(found);
+    let text = match json {
+        true => format!("{}\n", how.json),
+        false => {
+            let url = found.url.as_deref().unwrap_or("no port");
+            format!("running: pid {}, {url}, version {}\n{}\n", found.pid, found.version, how.words)
+        }
     };
-    if json {
-        return CliSaid { text: format!("{health}\n"), exit_code: if well { 0 } else { NOT_WELL } };
-    }
-    let url = found.url.as_deref().unwrap_or("no port");
-    let how = match well {
-        true if is_degraded(&health) => "degraded",
-        true => "well",
-        false => "not well",
-    };
-    let text = format!("running: pid {}, {url}, version {}\n{how}: {health}\n", found.pid, found.version);
-    CliSaid { text, exit_code: if well { 0 } else { NOT_WELL } }
+    CliSaid { text, exit_code: if how.is_well { 0 } else { NOT_WELL } }
 }
 
-/// It serves, and not all of it is as it should be.
-fn is_degraded(health: &str) -> bool {
-    let said: Option<serde_json::Value> = serde_json::from_str(health).ok();
-    said.is_some_and(|it| it["status"] == "degraded")
+/// How one is that runs.
+struct Wellness {
+    /// Has a `status`, always.
+    json: String,
+    words: String,
+    is_well: bool,
+}
+
+impl Wellness {
+    fn of(found: &GatewayFile) -> Self {
+        let pid = found.pid;
+        let Some(socket) = found.socket.clone() else {
+            let json = serde_json::json!({ "status": "running", "pid": pid }).to_string();
+            return Self { json, words: "it has no socket through which to ask how it is".to_owned(), is_well: true };
+        };
+        match answered(move || health(&socket)) {
+            Ok((status, body)) => Self::said(pid, status, body),
+            Err(error) => {
+                let said = format!("it does not answer: {error}");
+                let json = serde_json::json!({ "status": "unresponsive", "pid": pid, "error": said }).to_string();
+                let hint =
+                    format!("where it is suspended `kill -CONT {pid}` wakes it; `tillerman gateway stop` ends it");
+                Self { json, words: format!("{said}\n{hint}"), is_well: false }
+            }
+        }
+    }
+
+    fn said(pid: u32, status: u16, body: String) -> Self {
+        let is_well = status == 200;
+        let said: Option<serde_json::Value> = serde_json::from_str(&body).ok();
+        let Some(word) = said.as_ref().and_then(|it| it["status"].as_str()) else {
+            let json = serde_json::json!({ "status": "unknown", "pid": pid, "error": body }).to_string();
+            return Self { words: format!("not well: {body}"), json, is_well: false };
+        };
+        let how = match (is_well, word) {
+            (true, "degraded") => "degraded",
+            (true, _) => "well",
+            (false, _) => "not well",
+        };
+        Self { words: format!("{how}: {body}"), json: body, is_well }
+    }
+}
+
+/// What somebody says within [`ANSWER_PATIENCE`]. On a thread of its own: a connection waits, too, where the other one takes
+/// none, and this process ends when all is said.
+fn answered<T: Send + 'static>(ask: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(ask()));
+    receiver.recv_timeout(ANSWER_PATIENCE).unwrap_or_else(|_| {
+        let text = format!("nothing came within {} s", ANSWER_PATIENCE.as_secs());
+        Err(io::Error::new(ErrorKind::TimedOut, text))
+    })
 }
 
 /// What `/health` says, through the socket of the same user.
-fn health(socket: &Path) -> std::io::Result<(u16, String)> {
+fn health(socket: &Path) -> io::Result<(u16, String)> {
     // The second half keeps the first one good.
     let (path, _kept) = crate::dialable(socket)?;
     let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    stream.take(HEALTH_BYTES_MAX).read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Ok((status, body.to_owned()))

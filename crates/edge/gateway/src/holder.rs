@@ -52,6 +52,25 @@ fn holds(lock: &Path, pid: Pid) -> io::Result<bool> {
     Ok(descriptors.flatten().any(|entry| is_lock(&entry) && has_it(&entry)))
 }
 
+/// Whether the process that calls itself by this number has the lock, as far as we can see. One in a container has another number
+/// here; one that we are in a container from is not in our list, and is believed.
+pub(crate) fn may_hold(lock: &Path, pid: u32) -> bool {
+    if LockHolder::find(lock, pid).is_ok_and(|found| found.is_some()) {
+        return true;
+    }
+    let Ok(inode) = std::fs::metadata(lock).map(|meta| meta.ino()) else { return false };
+    let locks = read_to_string("/proc/locks").unwrap_or_default();
+    let mut pids = listed(&locks, inode).filter(|holder| holder.parse::<u32>().is_ok_and(|pid| pid > 0)).peekable();
+    let status = |holder: &str| read_to_string(Path::new("/proc").join(holder).join("status")).unwrap_or_default();
+    pids.peek().is_none() || pids.any(|holder| calls_itself(&status(holder), pid))
+}
+
+/// Whether a process has this number in one of the containers that it is in, by what the system says of it.
+fn calls_itself(status: &str, pid: u32) -> bool {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    numbers.split_whitespace().any(|number| number.parse() == Ok(pid))
+}
+
 /// The process that has this lock, by the system's list; `None`: it is not in the list as we see it (another container's), or
 /// several could be it. To be told to people: who is signalled is held and looked at.
 pub(crate) fn pid_of(lock: &Path) -> Option<u32> {
@@ -101,6 +120,13 @@ mod tests {
         drop(held);
         let _open = std::fs::File::open(&path).unwrap();
         assert!(LockHolder::find(&path, us).unwrap().is_none(), "who has it open only looks");
+    }
+
+    #[test]
+    fn a_process_in_a_container_calls_itself_by_another_number() {
+        let status = "Name:\ttillerman\nPid:\t4711\nNSpid:\t4711\t1\nThreads:\t1\n";
+        assert!(calls_itself(status, 1) && calls_itself(status, 4711));
+        assert!(!calls_itself(status, 47) && !calls_itself("", 1));
     }
 
     #[test]

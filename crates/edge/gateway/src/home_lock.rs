@@ -46,6 +46,19 @@ impl GatewayFile {
         })
     }
 
+    /// What the process that has the lock says of itself. Anybody may have written the file: one that was killed, and whoever
+    /// can write here. The error is for people.
+    fn of_holder(home: &Path) -> Result<Self, String> {
+        let file = Self::read(home)?;
+        match holder::may_hold(&lock_file(home), file.pid) {
+            true => Ok(file),
+            false => {
+                let path = home.join("gateway.json");
+                Err(format!("{} names process {}, which is not it", path.display(), file.pid))
+            }
+        }
+    }
+
     /// The error is what is wrong with the file, for people.
     fn read(home: &Path) -> Result<Self, String> {
         let path = home.join("gateway.json");
@@ -97,7 +110,7 @@ impl RunningGateway {
         if !Lock::is_held(&lock)? {
             return Ok(Self::None);
         }
-        Ok(match GatewayFile::read(home) {
+        Ok(match GatewayFile::of_holder(home) {
             Ok(file) => Self::Named(file),
             Err(why) => Self::Nameless(NamelessGateway { pid: holder::pid_of(&lock), why }),
         })
@@ -127,7 +140,7 @@ impl HomeLock {
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
         // The other one may not have written its file yet.
-        let message = match GatewayFile::read(home) {
+        let message = match GatewayFile::of_holder(home) {
             Ok(other) => {
                 let place = other.url.or_else(|| other.socket.map(|path| path.display().to_string()));
                 let place = place.map(|it| format!(", {it}")).unwrap_or_default();
@@ -139,7 +152,8 @@ impl HomeLock {
                 format!("a gateway runs already{who}")
             }
         };
-        Err(Fault::new(FaultKind::SessionBusy, message))
+        Err(Fault::new(FaultKind::SessionBusy, message)
+            .hint("`tillerman gateway status` says how it is, `tillerman gateway stop` ends it"))
     }
 
     pub(crate) fn say(&self, file: &GatewayFile) -> io::Result<()> {

@@ -23,6 +23,8 @@ pub const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub const STRANGER_MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Frames of one message; more close with 1009. Clients that cut 4 MiB into pieces of 64 bytes are good clients.
 pub const FRAGMENTS_MAX: u32 = 131_072;
+/// Of a message of somebody who is not known: as many as pieces of 16 bytes need. A frame of no bytes costs the work of a frame.
+pub const STRANGER_FRAGMENTS_MAX: u32 = 4_096;
 /// Pings, pongs and closes of a second; more close with 1008.
 pub const CONTROL_PER_S: u32 = 50;
 
@@ -49,6 +51,11 @@ pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub const HEADERS_MAX: usize = 100;
 /// Of a request's body unless the configuration says otherwise; more is 413.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Pieces of a body (chunks of HTTP/1.1, frames of HTTP/2), however little is in them: who types sends a byte at a time.
+pub const BODY_PIECES_FREE: usize = 16_384;
+/// Bytes that have to come for each piece more; with fewer it is 400. Each costs the work of a piece, and a core is not to be had
+/// for some bytes in crumbs.
+pub const BODY_PIECE_BYTES_MIN: usize = 16;
 /// What is read and thrown away of a body that was answered before it was read (401, 404, 405, 413, 415, ...), so that who
 /// sends it comes to read the answer; then the connection is closed.
 pub const DISCARDED_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
@@ -66,6 +73,9 @@ pub const RESET_STREAMS_MAX: usize = 20;
 pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;
+
+/// Processes that ask the tailnet's daemon who somebody is; one more waits, and finds the answer there if it was about the same.
+pub const WHOIS_AT_ONCE: usize = 4;
 
 /// Wrong credentials and logins of browsers that operators can look at; the oldest goes.
 pub const ATTEMPTS_MAX: usize = 200;
@@ -89,7 +99,8 @@ pub const ENDING: Duration = Duration::from_secs(10);
 
 pub(crate) const KNOWN: WsLimits =
     WsLimits { message_bytes_max: MESSAGE_BYTES_MAX, fragments_max: FRAGMENTS_MAX, control_per_s: CONTROL_PER_S };
-pub(crate) const STRANGER: WsLimits = WsLimits { message_bytes_max: STRANGER_MESSAGE_BYTES_MAX, ..KNOWN };
+pub(crate) const STRANGER: WsLimits =
+    WsLimits { message_bytes_max: STRANGER_MESSAGE_BYTES_MAX, fragments_max: STRANGER_FRAGMENTS_MAX, ..KNOWN };
 pub(crate) const PINGS: Pings = Pings { every: Some(PING), missed_max: PONGS_MISSED_MAX, no_progress: NO_PROGRESS };
 
 /// Connections of the Agent Client Protocol over HTTP; one more gets 503.

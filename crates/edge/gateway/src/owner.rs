@@ -1,6 +1,6 @@
 //! Whose process is at the other end of a connection on this machine: the system lists its sockets with their owners.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,7 +80,7 @@ impl OwnerLookup {
                 }
                 std::mem::take(&mut batch.waiting)
             };
-            let wanted: Vec<SocketEnds> = waiting.iter().map(|(ends, _)| *ends).collect();
+            let wanted: HashSet<SocketEnds> = waiting.iter().map(|(ends, _)| *ends).collect();
             let mut rows = HashMap::new();
             for table in TABLES {
                 let text = std::fs::read_to_string(table).unwrap_or_default();
@@ -109,7 +109,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 /// Rows of the other ends that are wanted.
-fn find(table: &str, wanted: &[SocketEnds], into: &mut HashMap<SocketEnds, SocketRow>) {
+fn find(table: &str, wanted: &HashSet<SocketEnds>, into: &mut HashMap<SocketEnds, SocketRow>) {
     for line in table.lines().skip(1) {
         let mut fields = line.split_whitespace().skip(1);
         let (Some(own), Some(other), Some(state)) = (fields.next(), fields.next(), fields.next()) else { continue };
@@ -175,11 +175,31 @@ mod tests {
         let absent = ends("127.0.0.1:50000", "127.0.0.1:18801");
         let mut rows = HashMap::new();
         for table in [TCP, TCP6] {
-            find(table, &[four, mapped, six, closed, absent], &mut rows);
+            find(table, &HashSet::from([four, mapped, six, closed, absent]), &mut rows);
         }
         assert_eq!(rows[&four], SocketRow { uid: 1001, inode: 4242 });
         assert_eq!((rows[&mapped].inode, rows[&six].inode), (44, 45));
         assert_eq!(rows.len(), 3);
+    }
+
+    /// As many as a machine may have open, all of them asking at once.
+    #[test]
+    fn many_are_found_in_one_pass() {
+        let own = "127.0.0.1:18800";
+        let port = |number: u16| ends(&format!("127.0.0.1:{}", 20_000 + number), own);
+        let row = |number: u16| {
+            let there = format!("0100007F:{:04X}", 20_000 + number);
+            format!(
+                "1: {there} 0100007F:4970 01 0:0 0:0 0 1000 0 {number} 1\n2: 0100007F:4970 {there} 01 0:0 0:0 0 0 0 1 1\n"
+            )
+        };
+        const COUNT: u16 = 12_000;
+        let wanted: HashSet<SocketEnds> = (0..COUNT).map(port).collect();
+        let table: String = std::iter::once("head\n".to_owned()).chain((0..COUNT).map(row)).collect();
+        let (mut rows, begun) = (HashMap::new(), std::time::Instant::now());
+        find(&table, &wanted, &mut rows);
+        assert_eq!(rows.len(), usize::from(COUNT));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
     }
 
     #[tokio::test]

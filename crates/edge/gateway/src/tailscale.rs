@@ -3,16 +3,18 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::HeaderMap;
 use process::{CaptureLimits, Program};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use vocab::Keyring;
 
 use crate::entrance::PeerAddress;
+use crate::limits::WHOIS_AT_ONCE;
 use crate::options::TailscaleOptions;
 
 const WHOIS_TIME: Duration = Duration::from_secs(3);
@@ -56,9 +58,15 @@ fn is_of_tailnet(address: IpAddr) -> bool {
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Tailnet {
     answers: Mutex<HashMap<IpAddr, (Instant, Option<String>)>>,
+    asking: Semaphore,
+}
+
+impl Default for Tailnet {
+    fn default() -> Self {
+        Self { answers: Mutex::default(), asking: Semaphore::new(WHOIS_AT_ONCE) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -80,14 +88,16 @@ impl Tailnet {
     }
 
     async fn login_of(&self, address: IpAddr) -> Option<String> {
-        let kept = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, login)) = kept().get(&address)
-            && at.elapsed() < KEPT
-        {
-            return login.clone();
+        if let Some(login) = self.kept(address) {
+            return login;
+        }
+        let _place = self.asking.acquire().await.ok()?;
+        // Somebody may have asked the same while we waited.
+        if let Some(login) = self.kept(address) {
+            return login;
         }
         let login = whois(address).await;
-        let mut answers = kept();
+        let mut answers = self.answers();
         if answers.len() >= KEPT_MAX {
             answers.retain(|_, (at, _)| at.elapsed() < KEPT);
         }
@@ -96,6 +106,15 @@ impl Tailnet {
         }
         answers.insert(address, (Instant::now(), login.clone()));
         login
+    }
+
+    fn answers(&self) -> MutexGuard<'_, HashMap<IpAddr, (Instant, Option<String>)>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the daemon has said lately, which may be that it is nobody; `None`: nothing.
+    fn kept(&self, address: IpAddr) -> Option<Option<String>> {
+        self.answers().get(&address).filter(|(at, _)| at.elapsed() < KEPT).map(|(_, login)| login.clone())
     }
 }
 

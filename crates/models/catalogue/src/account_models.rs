@@ -136,7 +136,7 @@ impl AccountModels {
 pub(crate) fn config(setup: &ModelSettings, name: &'static str, url: &str, late: Late) -> Config {
     let mut config = Config::new(url);
     config.keyring = setup.keyring.clone();
-    config.vendor_keys = setup.vendor_keys.clone();
+    config.vendor_keys = setup.owned_keys.all().clone();
     config.provider = Some(name.into());
     config.late = Some(late);
     config.cache_file = setup.cache_file(&format!("account-{name}.json"));

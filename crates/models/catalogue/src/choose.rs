@@ -254,11 +254,12 @@ impl<'a> Chooser<'a> {
             Some(server) => Some(server),
             None => self.settled().map(|server| self.client(&server)).transpose()?,
         };
-        let ModelSettings { wanted, described, names, api_key, idle_timeout_ms, keyring, vendor_keys, .. } =
+        let ModelSettings { wanted, described, names, api_key, idle_timeout_ms, keyring, owned_keys, note, .. } =
             self.settings;
         let unread = described.unread.clone();
         let key = api_key.as_ref().filter(|_| takes_key).map(|key| (&*provider, key));
-        let mut described = DescribedModels::new(&described.providers, key, *idle_timeout_ms, keyring, vendor_keys);
+        let mut described =
+            DescribedModels::new(&described.providers, key, *idle_timeout_ms, keyring, (owned_keys, *note));
         described.server = server.clone();
         let accounts = self.account_source(server.as_ref().map(|server| &**server.provider()));
         self.configured.beside_server = server.is_some();
@@ -273,7 +274,7 @@ impl<'a> Chooser<'a> {
         let scope = scope(&catalogue, &wanted.scope, &mut self.notes);
         scope.iter().for_each(|slug| catalogue.name(slug));
         // An address with a key in it is not asked, but it is shown.
-        let reason = vendor_keys.scrub(&keyring.scrub(&reason)).into_owned();
+        let reason = owned_keys.all().scrub(&keyring.scrub(&reason)).into_owned();
         Ok(Chosen { catalogue, model, thinking, scope, reason, notes: self.notes })
     }
 }

@@ -212,7 +212,7 @@ impl ConfiguredSource {
         let given = setup.api_key.clone().filter(|_| wants(setup, &name));
         let origin = if given.is_some() { KeyOrigin::Flag } else { provided.origin.clone() };
         // The key of this run stands beside no address.
-        let is_paired = given.is_none() && pairing::configured(&provided, &setup.vendor_keys);
+        let is_paired = given.is_none() && pairing::configured(&provided, &setup.owned_keys);
         let word = given.map(Word::Plain).or_else(|| provided.key.clone());
         let key = word.map(|word| LateKey::new(format!("the API key of {name}"), word));
         let default = provided.default_model().map(Arc::from);
@@ -260,6 +260,7 @@ fn shown(mut model: ModelInfo) -> ModelInfo {
 }
 
 fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) -> Config {
+    let kept = pairing::kept_from_configured(&provided, &setup.owned_keys);
     let Provided { name, api, base_url, key_header, key_name, headers, compat, models: entries, ca_file, .. } =
         provided;
     let mut config = Config::new(base_url);
@@ -268,7 +269,7 @@ fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) 
         (header, held)
     };
     let headers = headers.into_iter().map(held).collect();
-    let withheld = Withheld::of(&name, &config.base_url, &setup.vendor_keys);
+    let withheld = Withheld::of(&name, &config.base_url, kept, setup.note);
     let purse = Arc::new(KeysAndHeaders { key, headers, withheld });
     match purse.known() {
         Some(known) => (config.api_key, config.headers) = (known.key, known.headers),
@@ -277,7 +278,7 @@ fn config(setup: &ModelSettings, provided: Provided, key: Option<Arc<LateKey>>) 
     config.models = described(setup, &name, &entries);
     config.api = api;
     config.keyring = setup.keyring.clone();
-    config.vendor_keys = setup.vendor_keys.clone();
+    config.vendor_keys = setup.owned_keys.all().clone();
     config.key_header = key_header;
     config.key_name = key_name;
     config.compat = compat;

@@ -10,6 +10,7 @@ use providers::{Api, Client, Compat, Config, Secret};
 use vocab::{Chat, Fault, FaultKind, Keyring, ModelInfo};
 
 use crate::keys::{KeysAndHeaders, LateKey, Withheld};
+use crate::owned_keys::OwnedKeys;
 use crate::pairing;
 use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
@@ -55,7 +56,7 @@ impl DescribedModels {
         key: Option<(&str, &Secret)>,
         idle_timeout_ms: Option<u64>,
         keyring: &Keyring,
-        vendor_keys: &Keyring,
+        (owned_keys, note): (&OwnedKeys, fn(&str)),
     ) -> DescribedModels {
         let mut described = DescribedModels::default();
         for provider in providers {
@@ -75,17 +76,18 @@ impl DescribedModels {
                         (header.clone(), LateKey::new(format!("the header {header} of {name}"), word.clone()))
                     };
                     let headers = model.headers.iter().map(held).collect();
-                    let withheld = Withheld::of(name, &model.info.base_url, vendor_keys);
+                    let kept = pairing::kept_from_described(provider.key.as_ref(), &model.headers, owned_keys);
+                    let withheld = Withheld::of(name, &model.info.base_url, kept, note);
                     let client = Arc::new(DescribedServer {
                         provider: name.clone(),
                         api: model.api,
                         base_url: model.info.base_url.clone(),
                         headers: model.headers.clone(),
                         credentials: Arc::new(KeysAndHeaders { key: key.clone(), headers, withheld }),
-                        is_paired: !is_given && pairing::described(provider.key.as_ref(), &model.headers, vendor_keys),
+                        is_paired: !is_given && pairing::described(provider.key.as_ref(), &model.headers, owned_keys),
                         idle_timeout_ms,
                         keyring: keyring.clone(),
-                        vendor_keys: vendor_keys.clone(),
+                        vendor_keys: owned_keys.all().clone(),
                         made: OnceLock::new(),
                     });
                     clients.push(client.clone());
@@ -93,7 +95,7 @@ impl DescribedModels {
                 });
                 // The client alone has to know what stands behind a `?`.
                 let base_url = keyring.scrub(shown(&model.info.base_url));
-                let base_url = vendor_keys.scrub(&base_url).into();
+                let base_url = owned_keys.all().scrub(&base_url).into();
                 described.infos.push(ModelInfo { base_url, ..model.info.clone() });
                 described.routes.push(ModelRoute { compat: model.compat.clone(), client });
             }

@@ -9,6 +9,7 @@ use vocab::Keyring;
 
 use crate::account_keys::AccountSettings;
 use crate::names::ModelNames;
+use crate::owned_keys::OwnedKeys;
 use crate::pairing;
 use crate::settings::{Lookout, ModelSettings, Wanted};
 use crate::vendors::gather;
@@ -25,8 +26,10 @@ pub fn from_configuration(
     let gathered = gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
     let env = Env { base_url: elsewhere, ..Env::read() };
-    let vendor_keys = pairing::vendor_keys(&config::process_env);
-    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers, &env, &vendor_keys));
+    let text = |text: std::ffi::OsString| text.into_string().ok();
+    let variables = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let owned_keys = OwnedKeys::of(variables);
+    config.warnings.extend(pairing::warnings(&described.providers, &gathered.providers, &env, &owned_keys));
     let settings = ModelSettings {
         wanted: Wanted {
             model: config.model().map(str::to_owned),
@@ -47,7 +50,7 @@ pub fn from_configuration(
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         cache: None,
         keyring: Keyring::default(),
-        vendor_keys,
+        owned_keys,
         note,
     };
     (settings, gathered.secrets)

@@ -12,9 +12,12 @@ use net::{Credentials, KnownCredentials};
 use process::{CaptureLimits, Program};
 use providers::Secret;
 use tokio::sync::Mutex;
-use vocab::{Fault, FaultKind, Keyring, Later};
+use vocab::{Fault, FaultKind, Later};
 
 use config::agent::Word;
+
+use crate::owned_keys::OwnedKeys;
+use crate::pairing;
 
 /// A command that has not printed its key by then is ended, and the request fails.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
@@ -106,23 +109,30 @@ impl LateKey {
 pub(crate) struct Withheld {
     provider: Arc<str>,
     host: String,
-    keys: Keyring,
+    keys: OwnedKeys,
+    note: fn(&str),
+    /// People know by now that the others do.
+    is_told: AtomicBool,
 }
 
 impl Withheld {
     /// `None`: nobody reads on the way.
-    pub(crate) fn of(provider: &Arc<str>, base_url: &str, vendor_keys: &Keyring) -> Option<Self> {
+    pub(crate) fn of(provider: &Arc<str>, base_url: &str, keys: OwnedKeys, note: fn(&str)) -> Option<Self> {
         let host = open_way(base_url)?;
-        Some(Self { provider: provider.clone(), host, keys: vendor_keys.clone() })
+        Some(Self { provider: provider.clone(), host, keys, note, is_told: AtomicBool::new(false) })
     }
 
     fn check(&self, known: &KnownCredentials) -> Result<(), Fault> {
-        let mut values = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
-        if !values.any(|value| self.keys.is_in(value.expose().as_bytes())) {
-            return Ok(());
-        }
         let Withheld { provider, host, .. } = self;
-        let message = format!("the key of {provider} is not sent to {host}: it is a vendor's, and plain http shows it");
+        let mut values = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
+        let Some(whose) = values.find_map(|value| self.keys.whose(value.expose().as_bytes())) else {
+            // What a command prints is known only now, so nobody could say before that it goes.
+            if !self.is_told.swap(true, Ordering::Relaxed) {
+                (self.note)(&pairing::goes(provider, host));
+            }
+            return Ok(());
+        };
+        let message = format!("the key of {provider} is not sent to {host}: it is {whose}, and plain http shows it");
         Err(Fault::new(FaultKind::Auth, message).hint("use an https address, or a key of that server's own"))
     }
 }

@@ -87,7 +87,7 @@ impl ServerClients {
     pub(crate) fn of(settings: &ModelSettings) -> Self {
         let mut config = Config::new("");
         config.keyring = settings.keyring.clone();
-        config.vendor_keys = settings.vendor_keys.clone();
+        config.vendor_keys = settings.owned_keys.all().clone();
         config.key_name = Some("OPENAI_API_KEY".into());
         config.models = settings.known_models.clone();
         config.cache_file = settings.cache_file("models.json");

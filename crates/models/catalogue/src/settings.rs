@@ -11,6 +11,7 @@ use crate::account_keys::AccountSettings;
 use crate::account_models::OPENAI;
 use crate::left_out::LeftOut;
 use crate::names::ModelNames;
+use crate::owned_keys::OwnedKeys;
 use crate::vendors::Provided;
 use crate::{described, keys};
 
@@ -39,8 +40,8 @@ pub struct ModelSettings {
     pub cache: Option<PathBuf>,
     /// Learns every key that is sent.
     pub keyring: Keyring,
-    /// What vendors' variables hold: see [`crate::pairing`].
-    pub vendor_keys: Keyring,
+    /// What variables of vendors and others hold: see [`crate::pairing`].
+    pub owned_keys: OwnedKeys,
     /// For one line to people, from the background.
     pub note: fn(&str),
 }

@@ -42,7 +42,7 @@ fn setup(wanted: Wanted) -> ModelSettings {
         idle_timeout_ms: None,
         cache: None,
         keyring: Keyring::default(),
-        vendor_keys: Keyring::default(),
+        owned_keys: OwnedKeys::default(),
         note: |_| {},
     }
 }

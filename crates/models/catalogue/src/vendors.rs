@@ -102,6 +102,8 @@ pub struct Provided {
     pub key_name: Option<Arc<str>>,
     pub origin: KeyOrigin,
     pub headers: Vec<(String, Word)>,
+    /// Named by `${NAME}` in its table.
+    pub variables: Vec<String>,
     pub compat: Compat,
     pub models: Vec<ConfiguredModel>,
     pub ca_file: Option<PathBuf>,
@@ -234,6 +236,7 @@ fn provided(name: &str, api: Api, base_url: String, entry: Option<&ProviderEntry
         key_name: keyed.name,
         origin: keyed.origin,
         headers: entry.map(|entry| entry.headers.clone()).unwrap_or_default(),
+        variables: entry.map(|entry| entry.variables.clone()).unwrap_or_default(),
         compat: entry.map(|entry| entry.compat.clone()).unwrap_or_default(),
         models: entry.map(|entry| entry.models.clone()).unwrap_or_default(),
         ca_file: entry.and_then(|entry| entry.ca_file.clone()),

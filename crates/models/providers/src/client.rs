@@ -48,7 +48,7 @@ pub struct Config {
     /// The user has written this key and these headers beside this very address, so they go there by plain http as well.
     /// Without that nothing that proves who we are goes to another machine unencrypted.
     pub is_paired: bool,
-    /// Keys of vendors, whosever server this is: an address is refused that holds one.
+    /// Keys of vendors and others, whosever server this is: an address is refused that holds one.
     pub vendor_keys: Keyring,
     /// Sent with every call, and shown in logs; names in lower case.
     pub greeting: Vec<(&'static str, String)>,
@@ -137,7 +137,7 @@ impl Config {
             format!("the key of {provider} is not sent to {host}: plain http shows it to everybody on the way");
         let fault = Fault::new(FaultKind::Invalid, message).hint(format!("use an https address; or {unset}"));
         Err(fault
-            .hint("a key that your own files have beside that very address is sent, unless it is that of a vendor's variable: docs/models.md, Local servers"))
+            .hint("a key that your own files have beside that very address is sent, unless it is that of a vendor's variable, or of one that is not named there: docs/models.md, Local servers"))
     }
 }
 

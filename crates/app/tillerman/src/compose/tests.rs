@@ -74,7 +74,7 @@ fn setup(wanted: Wanted) -> Setup {
         idle_timeout_ms: None,
         cache: None,
         keyring: Keyring::default(),
-        vendor_keys: Keyring::default(),
+        owned_keys: catalogue::OwnedKeys::default(),
         note: |_| {},
     };
     Setup {

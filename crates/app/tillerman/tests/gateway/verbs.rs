@@ -170,6 +170,25 @@ fn who_asks_in_json_is_answered_in_json_and_a_port_that_is_taken_has_a_way_out()
     assert!(code == Some(2) && why.contains(&port) && why.contains("--port 0"), "{why}");
 }
 
+/// The system takes connections for a process that is stopped, and nobody answers.
+#[test]
+fn one_that_is_suspended_has_a_word_for_it() {
+    let place = Place::new();
+    let gateway = place.start();
+    let pid = gateway.pid().to_string();
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    signal("-STOP");
+    let begun = Instant::now();
+    let json = asked(&place, &["status", "--json"]);
+    let (took, words) = (begun.elapsed(), asked(&place, &["status"]));
+    signal("-CONT");
+    assert!(json.0 == Some(1) && json.1.contains(r#""status":"unresponsive""#) && json.1.contains(&pid), "{json:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(words.1.contains("does not answer") && words.1.contains(&format!("kill -CONT {pid}")), "{words:?}");
+    let awake = asked(&place, &["status", "--json"]);
+    assert!(awake.0 == Some(0) && awake.1.contains(r#""status":"ok""#), "{awake:?}");
+}
+
 /// Also as a user for whom a process that hides its memory is a closed book; root may look into everything.
 #[test]
 fn a_gateway_is_ended_by_its_own_user() {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::acp::AcpEvents;
-use crate::limits::{BODY, DISCARD, DISCARDED_BYTES_MAX};
+use crate::limits::{BODY, BODY_PIECE_BYTES_MIN, BODY_PIECES_FREE, DISCARD, DISCARDED_BYTES_MAX};
 use crate::places::ConnectionCounts;
 use crate::sse::SseBody;
 
@@ -70,6 +70,8 @@ impl Body for ReplyBody {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BodyFault {
     TooLong,
+    /// In more pieces than there is anything in them.
+    InCrumbs,
     TooSlow,
     Broken,
 }
@@ -103,7 +105,7 @@ impl RequestBody {
         // Whoever asked is told to send.
         self.asks_first = false;
         let read = timeout(BODY, whole(body, bytes_max)).await.unwrap_or(Err(BodyFault::TooSlow));
-        if read != Err(BodyFault::TooLong) {
+        if !matches!(read, Err(BodyFault::TooLong | BodyFault::InCrumbs)) {
             // All of it is there; or it was waited for long enough.
             self.unread = None;
         }
@@ -123,11 +125,14 @@ impl Drop for RequestBody {
 }
 
 async fn whole(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault> {
-    let mut whole = BytesMut::new();
+    let (mut whole, mut read) = (BytesMut::new(), PiecesRead::default());
     while let Some(piece) = next(body).await {
         let piece = piece?;
         if whole.len() + piece.len() > bytes_max {
             return Err(BodyFault::TooLong);
+        }
+        if read.are_crumbs_with(&piece) {
+            return Err(BodyFault::InCrumbs);
         }
         whole.extend_from_slice(&piece);
     }
@@ -135,12 +140,27 @@ async fn whole(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, BodyFault
 }
 
 async fn discard(mut body: Incoming) {
-    let mut discarded = 0;
+    let mut read = PiecesRead::default();
     while let Some(Ok(piece)) = next(&mut body).await {
-        discarded += piece.len();
-        if discarded > DISCARDED_BYTES_MAX {
+        if read.are_crumbs_with(&piece) || read.bytes > DISCARDED_BYTES_MAX {
             return;
         }
+    }
+}
+
+/// How much has come of a body, and in how many pieces.
+#[derive(Default)]
+struct PiecesRead {
+    pieces: usize,
+    bytes: usize,
+}
+
+impl PiecesRead {
+    /// Whether the next one makes them more work than they are worth.
+    fn are_crumbs_with(&mut self, piece: &Bytes) -> bool {
+        self.pieces += 1;
+        self.bytes += piece.len();
+        self.pieces.saturating_sub(BODY_PIECES_FREE) > self.bytes / BODY_PIECE_BYTES_MIN
     }
 }
 

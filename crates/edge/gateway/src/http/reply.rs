@@ -61,6 +61,7 @@ pub(crate) fn too_many(wait_ms: u64) -> Response<ReplyBody> {
 pub(crate) fn bad_body(fault: BodyFault) -> Response<ReplyBody> {
     let (status, message) = match fault {
         BodyFault::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
+        BodyFault::InCrumbs => (StatusCode::BAD_REQUEST, "the body comes in too many small pieces"),
         BodyFault::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
         BodyFault::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
     };

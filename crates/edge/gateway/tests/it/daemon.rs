@@ -115,3 +115,56 @@ fn a_gateway_whose_file_is_gone_or_spoilt_runs_all_the_same() {
         "the lock is free: none runs"
     );
 }
+
+/// Whoever can write the file can name anybody in it: the lock tells whose it is.
+#[test]
+fn a_file_that_names_somebody_else_is_not_believed() {
+    let home = tempfile::tempdir().expect("a directory");
+    let lock = safefile::Lock::try_take(&home.path().join("lock")).expect("a lock").expect("it is free");
+    let (us, stranger) = (std::process::id(), std::os::unix::process::parent_id());
+    named(home.path(), stranger, None);
+    let status = gateway::cli::status(home.path(), false).expect("an answer");
+    let what = format!("names process {stranger}, which is not it");
+    assert!(status.text.starts_with(&format!("running: pid {us}, by its lock, but ")), "{}", status.text);
+    assert!(status.text.contains(&what) && status.exit_code == 1, "{status:?}");
+    let status = json(home.path());
+    assert_eq!((&status["status"], &status["pid"]), (&"unknown".into(), &us.into()));
+    assert_eq!(gateway::GatewayFile::running(home.path()).expect("a look"), None);
+    drop(lock);
+}
+
+/// A process that is suspended takes connections, as the system does that for it, and says nothing.
+#[test]
+fn one_that_does_not_answer_is_told_from_one_that_is_not_well() {
+    let home = tempfile::tempdir().expect("a directory");
+    let lock = safefile::Lock::try_take(&home.path().join("lock")).expect("a lock").expect("it is free");
+    let socket = home.path().join("g.sock");
+    let _silent = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let us = std::process::id();
+    named(home.path(), us, Some(&socket));
+    let begun = std::time::Instant::now();
+    let status = json(home.path());
+    assert_eq!((&status["status"], &status["pid"]), (&"unresponsive".into(), &us.into()), "{status}");
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let status = gateway::cli::status(home.path(), false).expect("an answer");
+    assert!(status.text.contains("does not answer") && status.text.contains("kill -CONT"), "{}", status.text);
+    assert_eq!(status.exit_code, 1);
+    // One that cannot be asked, and one whose socket is gone, have a word for how they are, too.
+    named(home.path(), us, None);
+    assert_eq!(json(home.path())["status"], "running");
+    named(home.path(), us, Some(&home.path().join("none.sock")));
+    assert_eq!(json(home.path())["status"], "unresponsive");
+    drop(lock);
+}
+
+fn named(home: &std::path::Path, pid: u32, socket: Option<&std::path::Path>) {
+    let file = serde_json::json!({
+        "pid": pid, "started": 0, "url": null, "socket": socket, "version": "0", "instance": "i",
+    });
+    std::fs::write(home.join("gateway.json"), file.to_string()).expect("a file");
+}
+
+fn json(home: &std::path::Path) -> serde_json::Value {
+    let status = gateway::cli::status(home, true).expect("an answer");
+    serde_json::from_str(&status.text).expect("JSON")
+}

@@ -54,6 +54,7 @@ async fn a_second_gateway_of_a_home_says_where_the_first_is() {
     let fault = second.err().expect("refused");
     let expected = format!("a gateway runs already: pid {}, http://{}", std::process::id(), playing.address);
     assert!(fault.message.starts_with(&expected), "{}", fault.message);
+    assert!(fault.hints[0].contains("gateway stop"), "{:?}", fault.hints);
 }
 
 #[tokio::test]

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use gateway::limits::BODY_PIECES_FREE;
 use testkit::{Stage, StageOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use websocket::{Codec, Role, socket};
 
 use crate::dialect::serving;
-use crate::server::{Client, LIMITS, TOKEN, plain};
+use crate::server::{Client, LIMITS, TOKEN, plain, start, token_access};
 
 /// A frame of a client whose mask is nought.
 fn frame(opcode: u8, payload: &str) -> Vec<u8> {
@@ -75,4 +77,49 @@ async fn who_asks_too_often_has_the_answers_that_were_under_way_before_the_close
     assert_eq!((refused, close), (5, Some(1008)));
     let all = 0..answers.len() as u64;
     assert!(answers.len() > 500 && all.eq(answers.keys().copied()), "some of {} are not answered", answers.len());
+}
+
+/// Each chunk costs the work of a piece, however little is in it: a stranger's bytes must not buy a core.
+#[tokio::test]
+async fn a_body_in_crumbs_is_refused_and_not_read_to_its_end() {
+    let playing = start(token_access()).await;
+    let head = "POST /api/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut stream = TcpStream::connect(playing.address).await.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("written");
+    stream.write_all(&b"1\r\nx\r\n".repeat(BODY_PIECES_FREE / 10 * 11)).await.expect("written");
+    let mut answer = [0; 13];
+    timeout(Duration::from_secs(20), stream.read_exact(&mut answer)).await.expect("in time").expect("an answer");
+    assert_eq!(std::str::from_utf8(&answer), Ok("HTTP/1.1 400 "));
+    let mut rest = vec![0; 300];
+    let count = stream.read(&mut rest).await.expect("the rest of it");
+    let rest = String::from_utf8_lossy(&rest[..count]).into_owned();
+    assert!(rest.contains("too many small pieces"), "{rest}");
+    // What is thrown away has the same bound.
+    let crumbs = b"1\r\nx\r\n".repeat(10_000);
+    let (mut written, begun) = (0, Instant::now());
+    while timeout(Duration::from_secs(20), stream.write_all(&crumbs)).await.expect("in time").is_ok() {
+        written += 10_000;
+        assert!(written < 60 * BODY_PIECES_FREE, "it is still read");
+    }
+    assert!(begun.elapsed() < gateway::limits::DISCARD, "{:?}", begun.elapsed());
+}
+
+/// Who types, and who cuts into small pieces what is worth sending, is heard.
+#[tokio::test]
+async fn a_body_in_small_pieces_is_a_body() {
+    let playing = start(token_access()).await;
+    for (piece, pieces) in [("x", BODY_PIECES_FREE / 2), ("xxxxxxxxxxxxxxxx", 2 * BODY_PIECES_FREE)] {
+        let mut request =
+            "POST /api/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
+        let crumb = |piece: &str| format!("{:x}\r\n{piece}\r\n", piece.len());
+        request += &crumb("{\"token\":\"");
+        request += &crumb(piece).repeat(pieces);
+        request += &crumb("\"}");
+        request += "0\r\n\r\n";
+        let mut stream = TcpStream::connect(playing.address).await.expect("a connection");
+        stream.write_all(request.as_bytes()).await.expect("written");
+        let mut answer = [0; 13];
+        timeout(Duration::from_secs(20), stream.read_exact(&mut answer)).await.expect("in time").expect("an answer");
+        assert_eq!(std::str::from_utf8(&answer), Ok("HTTP/1.1 401 "), "{pieces} of {}", piece.len());
+    }
 }

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use gateway::Access;
+use gateway::limits::STRANGER_FRAGMENTS_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::server::{dial, start, start_with};
+use crate::server::{dial, start, start_with, token_access};
 
 /// How long the server bears a connection on which this was sent.
 async fn borne(address: std::net::SocketAddr, text: &str) -> Duration {
@@ -68,6 +69,18 @@ async fn g5_frames_against_the_rules_end_their_own_socket_alone() {
     let flood = [0x89, 0x80, 0, 0, 0, 0].repeat(60);
     stream.write_all(&flood).await.expect("written");
     assert_eq!(close_code(&mut stream).await, 1008, "a flood of pings");
+}
+
+/// Whom nobody knows yet has few frames for one message, and none of them need have a byte in it.
+#[tokio::test]
+async fn g5_a_strangers_message_is_not_cut_for_ever() {
+    let playing = start(token_access()).await;
+    let mut stream = raw_socket(playing.address).await;
+    let mut frames = vec![0x01, 0x80, 0, 0, 0, 0];
+    frames.extend([0x00, 0x80, 0, 0, 0, 0].repeat(STRANGER_FRAGMENTS_MAX as usize));
+    stream.write_all(&frames).await.expect("written");
+    let closed = tokio::time::timeout(Duration::from_secs(5), close_code(&mut stream)).await;
+    assert_eq!(closed, Ok(1009));
 }
 
 async fn raw_socket(address: std::net::SocketAddr) -> TcpStream {

@@ -18,6 +18,45 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
+/// A frame costs the same with one byte in it.
+#[tokio::test]
+async fn a_body_in_crumbs_is_refused() {
+    let playing = start(token_access()).await;
+    let mut stream = TcpStream::connect(playing.address).await.expect("a connection");
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend(frame(4, 0, 0, &[]));
+    let authority = playing.address.to_string();
+    // POST and http by their numbers in the table.
+    let mut block = vec![0x83, 0x86, 0x04, 10];
+    block.extend(b"/api/login");
+    block.extend([0x01, u8::try_from(authority.len()).expect("short")]);
+    block.extend(authority.as_bytes());
+    bytes.extend(frame(1, 0x04, 1, &block));
+    stream.write_all(&bytes).await.expect("written");
+    // More at once are the library's to refuse.
+    let some = frame(0, 0, 1, b"x").repeat(64);
+    for _ in 0..gateway::limits::BODY_PIECES_FREE / 10 * 11 / 64 {
+        stream.write_all(&some).await.expect("written");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(answered_with(&mut stream).await[0], 0x8c, "400");
+}
+
+/// The block of the first answer.
+async fn answered_with(stream: &mut TcpStream) -> Vec<u8> {
+    loop {
+        let mut head = [0; 9];
+        let reading = stream.read_exact(&mut head);
+        tokio::time::timeout(Duration::from_secs(20), reading).await.expect("in time").expect("a frame");
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let mut payload = vec![0; length];
+        stream.read_exact(&mut payload).await.expect("all of it");
+        if head[3] == 1 {
+            return payload;
+        }
+    }
+}
+
 /// The status with which a path is answered.
 async fn status(address: SocketAddr, authority: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
@@ -30,21 +69,12 @@ async fn status(address: SocketAddr, authority: &str, path: &str) -> String {
     block.extend(authority.as_bytes());
     bytes.extend(frame(1, 0x05, 1, &block));
     stream.write_all(&bytes).await.expect("written");
-    loop {
-        let mut head = [0; 9];
-        let reading = stream.read_exact(&mut head);
-        tokio::time::timeout(Duration::from_secs(20), reading).await.expect("in time").expect("a frame");
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-        let mut payload = vec![0; length];
-        stream.read_exact(&mut payload).await.expect("all of it");
-        if head[3] == 1 {
-            // Some have a number of their own, others are letters behind one.
-            return match payload[0] {
-                0x88 => "200".to_owned(),
-                0x8d => "404".to_owned(),
-                _ => format!("{:x?}", &payload[..6]),
-            };
-        }
+    let payload = answered_with(&mut stream).await;
+    // Some have a number of their own, others are letters behind one.
+    match payload[0] {
+        0x88 => "200".to_owned(),
+        0x8d => "404".to_owned(),
+        _ => format!("{:x?}", &payload[..6]),
     }
 }
 

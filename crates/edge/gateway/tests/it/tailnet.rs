@@ -17,6 +17,7 @@ fn g4_who_the_daemon_knows_comes_in() {
         let home = tempfile::tempdir().expect("a directory");
         let program = home.path().join("tailscale");
         let script = "#!/bin/sh\n[ \"$1 $2 $3\" = 'whois --json 100.64.0.9' ] || exit 1\n\
+                      echo run >> \"$0.runs\"; sleep 0.2\n\
                       echo '{\"Node\":{},\"UserProfile\":{\"LoginName\":\"ann@x\"}}'\n";
         std::fs::write(&program, script).expect("a program");
         use std::os::unix::fs::PermissionsExt;
@@ -25,7 +26,7 @@ fn g4_who_the_daemon_knows_comes_in() {
         let done = std::process::Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", "tailnet::g4_who_the_daemon_knows_comes_in", "--nocapture"])
             .env("PATH", path)
-            .env(CHILD, "1")
+            .env(CHILD, &program)
             .status();
         assert!(done.expect("it runs").success());
         return;
@@ -39,6 +40,13 @@ async fn inside() {
     let playing = start(Access { tailscale: tailscale.clone(), ..token_access() }).await;
     let address = playing.address;
     let ann = [("Tailscale-User-Login", "ann@x"), ("X-Forwarded-For", "100.64.0.9")];
+    // Who opens a page asks for many things at once: the daemon's program is not started for each.
+    let mut at_once = tokio::task::JoinSet::new();
+    (0..30).for_each(|_| drop(at_once.spawn(async move { refused(address, "/serve", &ann).await })));
+    assert_eq!(at_once.join_all().await, [101; 30]);
+    let program = std::env::var(CHILD).expect("where it is");
+    let runs = std::fs::read_to_string(format!("{program}.runs")).expect("it ran").lines().count();
+    assert!(runs <= gateway::limits::WHOIS_AT_ONCE, "{runs} processes");
     let mut client = dial(address, "/serve", &ann).await.expect("a socket");
     assert_eq!(client.ask("who").await.as_deref(), Some("sender:tailscale/ann@x Scopes(15) ann@x"));
     let eve = [("Tailscale-User-Login", "eve@x"), ("X-Forwarded-For", "100.64.0.9")];
