@@ -141,9 +141,10 @@ impl Session {
                     self.log.commands.begin(&outbox, tag, *provenance);
                 }
                 self.log.look_at(&outbox, tag);
-                let response = match self.log.commands.key_of(&outbox, tag) {
-                    Some(_) => self.repeated(&outbox, tag, verb),
-                    None => Err(verb),
+                let response = match (self.mend_model(&verb), self.log.commands.key_of(&outbox, tag)) {
+                    (Err(fault), _) => Ok(Response::Now(Err(fault))),
+                    (Ok(()), Some(_)) => self.repeated(&outbox, tag, verb),
+                    (Ok(()), None) => Err(verb),
                 };
                 let response = response.unwrap_or_else(|verb| self.verb(&outbox, tag, verb));
                 if let Response::Now(result) = response {

@@ -19,25 +19,34 @@ impl Session {
 
     /// Lets the queue decide something that may start a turn, and does what it says.
     pub(super) fn step_queue(&mut self, step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>) {
+        let acts = self.ask_queue(step);
+        self.act(acts);
+    }
+
+    /// What the queue says. Where it starts a turn, that has its place.
+    pub(super) fn ask_queue(&mut self, step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>) -> Vec<QueueAct> {
         let Some(turns) = self.bound() else {
             let now_ms = self.prompts.now_ms();
-            let acts = step(&mut self.prompts.queue, now_ms);
-            return self.act(acts);
+            return step(&mut self.prompts.queue, now_ms);
         };
         // Who waits in the line for one is before us: then none is free.
         let (place, drawn) = (turns.take(), turns.draw());
         self.prompts.queue.set_drawn(drawn);
-        self.step_queue_with(place, step);
+        self.ask_queue_with(place, step)
     }
 
-    fn step_queue_with(&mut self, place: Option<TurnPlace>, step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>) {
+    fn ask_queue_with(
+        &mut self,
+        place: Option<TurnPlace>,
+        step: impl FnOnce(&mut Queue, i64) -> Vec<QueueAct>,
+    ) -> Vec<QueueAct> {
         self.prompts.queue.set_has_place(place.is_some());
         let now_ms = self.prompts.now_ms();
         let acts = step(&mut self.prompts.queue, now_ms);
         if acts.iter().any(|act| matches!(act, QueueAct::Start { .. })) {
             self.activity.place = place;
         }
-        self.act(acts);
+        acts
     }
 
     /// Gets in line for a place while a message waits for nothing else, and out of it when none does.
@@ -48,7 +57,8 @@ impl Session {
 
     /// There is a place for the message that waited for one.
     pub(super) fn queue_placed(&mut self, place: TurnPlace) {
-        self.step_queue_with(Some(place), Queue::tick);
+        let acts = self.ask_queue_with(Some(place), Queue::tick);
+        self.act(acts);
     }
 
     /// Whether the turn may work: call a model, or run a tool.

@@ -38,6 +38,10 @@ impl Session {
             return None;
         }
         let fault = if self.activity.is_ending() { self.closing() } else { self.working_for()? };
+        let fault = match refused_change(verb) {
+            Some(change) => fault.of_change(change.of()),
+            None => fault,
+        };
         Some(Response::Now(match verb {
             SessionVerb::Slash { name, .. } => {
                 Ok(Reply::Slash(Box::new(commands::reply(name, Err(commands::from_fault(fault))))))
@@ -101,7 +105,7 @@ fn is_beside_task(verb: &SessionVerb) -> bool {
         | SessionVerb::Call { .. }
         | SessionVerb::Command { .. }
         | SessionVerb::StartOver => true,
-        SessionVerb::Set(change) => is_of_work(change),
+        SessionVerb::Set(_) | SessionVerb::SetAll(_) => refused_change(verb).is_some(),
         SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
             Some("compact" | "undo") => true,
             Some("model" | "mode" | "thinking" | "gadgets") => !args.trim().is_empty(),
@@ -125,6 +129,15 @@ fn is_beside_task(verb: &SessionVerb) -> bool {
         | SessionVerb::Extension(_)
         | SessionVerb::AbortCall { .. }
         | SessionVerb::Recount { .. } => false,
+    }
+}
+
+/// The one because of which none of these changes is made.
+fn refused_change(verb: &SessionVerb) -> Option<&Change> {
+    match verb {
+        SessionVerb::Set(change) => Some(change).filter(|change| is_of_work(change)),
+        SessionVerb::SetAll(changes) => changes.iter().find(|change| is_of_work(change)),
+        _ => None,
     }
 }
 

@@ -71,6 +71,7 @@ impl Session {
             },
             SessionVerb::Queue(verb) => self.queue_verb(outbox.peer, verb),
             SessionVerb::Set(change) => self.set(change).map(|()| Reply::Done),
+            SessionVerb::SetAll(changes) => self.set_all(changes).map(|()| Reply::Done),
             SessionVerb::Compact { instructions, wait } => {
                 return Response::begun(match wait {
                     true => self.compact_in_turn(outbox, tag, instructions),

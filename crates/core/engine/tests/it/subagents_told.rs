@@ -79,6 +79,10 @@ async fn nothing_is_begun_or_changed_beside_the_task_of_a_child() {
         let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
         assert_eq!(reply.result.unwrap_err().code, SlashCode::WorksForCall, "/{name}");
     }
+    // With one of them goes all that comes with it, and who wanted it hears which one that was.
+    let both = SessionVerb::SetAll(vec![Change::Title("refused".into()), Change::Model("other".into())]);
+    let fault = ask_for(&mut visitor, Verb::Session(both)).await.unwrap_err();
+    assert_eq!((fault.kind, fault.refused), (FaultKind::WorksForCall, Some(ChangeOf::Model)), "{fault}");
     // To look on and to name it is for everybody.
     for (name, args) in [("status", ""), ("model", ""), ("mode", ""), ("rename", "a child")] {
         let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
@@ -86,5 +90,5 @@ async fn nothing_is_begun_or_changed_beside_the_task_of_a_child() {
     }
     assert_eq!(parent.turn_end().await.stop, Stop::EndTurn, "its parent heard nothing of that");
     let log = log_of(&stage, "s2").await;
-    assert!(!log.contains("other") && !log.contains("danger"), "{log}");
+    assert!(!["other", "danger", "refused"].iter().any(|word| log.contains(word)), "{log}");
 }
