@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ChangeOf;
+use crate::{ChangeOf, SessionId};
 
 /// Who is to blame, as far as we can tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,6 +111,13 @@ impl Fault {
     /// The session's own model is not here any more.
     pub fn is_model_gone(&self) -> bool {
         self.kind == FaultKind::UnknownModel && self.message.starts_with(LEFT_WITH)
+    }
+    /// The session works for a call of this one, and does nothing else meanwhile.
+    pub fn works_for(parent: &SessionId) -> Self {
+        let text = format!("this session works for a call of the session `{parent}`, and does nothing else meanwhile");
+        let hint =
+            format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
+        Self::new(FaultKind::WorksForCall, text).hint(hint)
     }
     /// The process ends and leaves what runs as it is: whoever starts it again finds it going on.
     pub fn suspended() -> Self {

@@ -4,7 +4,7 @@ mod runner;
 
 use std::sync::Arc;
 
-use vocab::{CallId, Change, Fault, FaultKind, PeerId, Reply, Required, SessionVerb, Settings, Subagents};
+use vocab::{CallId, Change, Fault, PeerId, Reply, Required, SessionVerb, Settings, Subagents};
 
 use super::verbs::Response;
 use super::{Session, TurnWaits};
@@ -53,10 +53,7 @@ impl Session {
     /// What is said of a session that works for another one's call, to whoever wants something else of it.
     pub(super) fn working_for(&self) -> Option<Fault> {
         let (parent, _) = self.subagents.child_of.as_ref()?;
-        let text = format!("this session works for a call of the session `{parent}`, and does nothing else meanwhile");
-        let hint =
-            format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
-        Some(Fault::new(FaultKind::WorksForCall, text).hint(hint))
+        Some(Fault::works_for(parent))
     }
 
     /// What the children of the call that just ran have cost is the turn's.
