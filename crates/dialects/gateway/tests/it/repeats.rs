@@ -142,7 +142,7 @@ fn who_repeats_what_waits_goes_alone() {
 
 #[test]
 fn what_is_stopped_before_it_is_known_what_became_of_it_is_stopped_then() {
-    use vocab::{Event, Reply, Stop};
+    use vocab::{Reply, Stop};
     let talks: [fn(&mut Talk); 2] = [
         |talk| {
             talk.ask(2, "agent.cancel", json!({"requestId": 1}));
