@@ -141,4 +141,23 @@ mod tests {
         assert_eq!(next.engine.live().len(), 3);
         taking_up.await.unwrap();
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_that_cannot_be_read_is_told_with_its_session_and_why() {
+        let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
+        let first = stage(&store);
+        let mut actor = first.actor();
+        actor.open(Open::new(Which::Named("s1".into()))).await.unwrap();
+        let tag = actor.deliver("hang", Delivery::Enqueue).await;
+        actor.reply(tag).await.unwrap();
+        first.engine.shutdown().await;
+        store.owner_died().await;
+        let next = stage(&store);
+        store.fail_read(1);
+        let told = next.engine.take_up(&"s1".into(), TurnsHeld::default()).await.unwrap_err();
+        assert_eq!(told.kind, FaultKind::Store, "{told}");
+        // It goes on by itself when it can be read, and who asks then hears nothing bad.
+        tokio::time::sleep(RETRY_WAIT_MAX).await;
+        next.engine.take_up(&"s1".into(), TurnsHeld::default()).await.unwrap();
+    }
 }

@@ -231,7 +231,8 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, by: Principal, mut co
         let handle = shared.registry.get(&id);
         let sent = match handle {
             Some(handle) => {
-                let provenance = Some(Box::new(Provenance { by: by.clone(), key, trace: None, until_ms: None }));
+                let provenance =
+                    Some(Box::new(Provenance { by: by.clone(), key, trace: None, model: None, until_ms: None }));
                 handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb, provenance }).await.is_ok()
             }
             None => false,

@@ -28,7 +28,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use vocab::{
     Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
     Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
@@ -48,7 +48,7 @@ use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
 use router::Router;
-use session::Mail;
+use session::{Mail, TakenUp};
 use turn_places::TurnPlaces;
 
 /// Commands a peer may have on its way; one that sends faster waits.
@@ -208,6 +208,7 @@ impl Engine {
 
     /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
     /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
+    /// An error where its log cannot be read now; it tries again by itself.
     /// `held`: the session lets go of it when it is in line for a place itself.
     pub async fn take_up(&self, session: &SessionId, held: TurnsHeld) -> Result<(), Fault> {
         // Exactly this one: a name may be the beginning of another.
@@ -217,8 +218,9 @@ impl Engine {
         let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(Which::Named(session.clone())) };
         let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
-        let _ = handle.mail.send(Mail::TakeUp(held)).await;
-        Ok(())
+        let (told, read) = oneshot::channel();
+        let _ = handle.mail.send(Mail::TakeUp(TakenUp { told, _held: held })).await;
+        read.await.unwrap_or(Ok(()))
     }
 
     /// Somebody answers the questions of all sessions from now on, without being on them: none is denied because those who are

@@ -189,7 +189,7 @@ impl Router {
     }
 
     async fn handle(&mut self, command: Command) {
-        let Command { tag, target, verb, by, key, trace, limit_ms } = command;
+        let Command { tag, target, verb, by, key, trace, model, limit_ms } = command;
         match verb {
             Verb::Open(open) => {
                 self.manners = Manners::of(&open);
@@ -229,7 +229,7 @@ impl Router {
             }
             Verb::Session(verb) => {
                 let until_ms = limit_ms.map(|ms| self.shared.ports.clock.now_ms().saturating_add_unsigned(ms));
-                self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key, trace, until_ms });
+                self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key, trace, model, until_ms });
             }
             Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
         }
@@ -285,10 +285,10 @@ impl Router {
                 if let Mail::Verb { verb, provenance, .. } = *mail {
                     let command = Command::of(tag, Target::Session(session), Verb::Session(verb));
                     self.waiting.push_back(match provenance.map(|it| *it) {
-                        Some(Provenance { by, key, trace, until_ms }) => {
+                        Some(Provenance { by, key, trace, model, until_ms }) => {
                             let now_ms = || self.shared.ports.clock.now_ms();
                             let limit_ms = until_ms.map(|until| until.saturating_sub(now_ms()).max(0) as u64);
-                            Command { by: Some(by), key, trace, limit_ms, ..command }
+                            Command { by: Some(by), key, trace, model, limit_ms, ..command }
                         }
                         None => command,
                     });

@@ -58,7 +58,7 @@ use std::task::{Context, Poll};
 
 use vocab::{AskEntry, Body, BranchEntry, Entry, ModelEntry, Principal, Requested, SessionId, TurnId};
 
-pub(crate) use mail::Mail;
+pub(crate) use mail::{Mail, TakenUp};
 pub(crate) use seed::{Past, Seed, SessionModel};
 
 use crate::Shared;

@@ -22,13 +22,15 @@ pub struct Command {
     pub key: Option<Arc<str>>,
     /// Where it belongs in a trace of its sender's ([`crate::TracePlace`]). What it leads to says it on.
     pub trace: Option<Arc<str>>,
+    /// A message: the session's model from when it is taken. One that is refused chooses none.
+    pub model: Option<Arc<str>>,
     /// A message: its turn, or its waiting for one, ends after this long at the latest, whatever becomes of its sender.
     pub limit_ms: Option<u64>,
 }
 
 impl Command {
     pub fn of(tag: Tag, target: Target, verb: Verb) -> Self {
-        Self { tag, target, verb, by: None, key: None, trace: None, limit_ms: None }
+        Self { tag, target, verb, by: None, key: None, trace: None, model: None, limit_ms: None }
     }
 }
 
@@ -112,6 +114,8 @@ pub enum SessionVerb {
     },
     Queue(QueueVerb),
     Set(Change),
+    /// All of these, or none: whatever is wrong with one of them is found before anything is changed.
+    SetAll(Vec<Change>),
     Compact {
         instructions: Option<Arc<str>>,
         /// After the running turn and before the next one, instead of being refused meanwhile.
@@ -427,6 +431,40 @@ pub enum Change {
         name: Arc<str>,
         on: bool,
     },
+}
+
+/// What a change is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ChangeOf {
+    Model,
+    Mode,
+    Thinking,
+    Title,
+    Locale,
+    Todos,
+    Lane,
+    Elevation,
+    Retry,
+    Compaction,
+    Gadget,
+}
+
+impl Change {
+    pub fn of(&self) -> ChangeOf {
+        match self {
+            Change::Model(_) => ChangeOf::Model,
+            Change::Mode(_) => ChangeOf::Mode,
+            Change::Thinking(_) => ChangeOf::Thinking,
+            Change::Title(_) => ChangeOf::Title,
+            Change::Locale(_) => ChangeOf::Locale,
+            Change::Todos(_) => ChangeOf::Todos,
+            Change::Lane(_) | Change::LaneUsual => ChangeOf::Lane,
+            Change::Elevate { .. } => ChangeOf::Elevation,
+            Change::Retry(_) => ChangeOf::Retry,
+            Change::Compaction(_) => ChangeOf::Compaction,
+            Change::Gadget { .. } => ChangeOf::Gadget,
+        }
+    }
 }
 
 /// A tool that lives with the controller, or with an extension.

@@ -359,9 +359,17 @@ pub struct State {
     pub elevated_until_ms: Option<i64>,
     /// What the model was chosen by, where that is not its own name.
     pub model_called: Option<Arc<str>>,
+    /// The session for whose call this one works, and does nothing else ([`State::refuses`]). As long as it is open.
+    pub works_for: Option<SessionId>,
 }
 
 impl State {
+    /// What a session that works for another one answers to whoever wants something else of it, however it is wanted. For who
+    /// would stop something first, or get something ready.
+    pub fn refuses(&self) -> Option<Fault> {
+        self.works_for.as_ref().map(Fault::works_for)
+    }
+
     /// 0..100 with one decimal.
     pub fn context_pct(&self) -> f64 {
         if self.context_window == 0 {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::{ChangeOf, SessionId};
+
 /// Who is to blame, as far as we can tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
@@ -80,11 +82,13 @@ pub struct Fault {
     pub hints: Vec<String>,
     /// What a server answered with, in HTTP's numbers, where one answered.
     pub status: Option<u16>,
+    /// The change that was refused, where several things were wanted at once. No log keeps it.
+    pub refused: Option<ChangeOf>,
 }
 
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new(), status: None }
+        Self { kind, message: message.into(), hints: Vec::new(), status: None, refused: None }
     }
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -108,12 +112,23 @@ impl Fault {
     pub fn is_model_gone(&self) -> bool {
         self.kind == FaultKind::UnknownModel && self.message.starts_with(LEFT_WITH)
     }
+    /// The session works for a call of this one, and does nothing else meanwhile.
+    pub fn works_for(parent: &SessionId) -> Self {
+        let text = format!("this session works for a call of the session `{parent}`, and does nothing else meanwhile");
+        let hint =
+            format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
+        Self::new(FaultKind::WorksForCall, text).hint(hint)
+    }
     /// The process ends and leaves what runs as it is: whoever starts it again finds it going on.
     pub fn suspended() -> Self {
         Self::new(FaultKind::ShuttingDown, "the process that holds this session is ending").hint(GOES_ON)
     }
     pub fn is_suspended(&self) -> bool {
         self.kind == FaultKind::ShuttingDown && self.hints.iter().any(|hint| hint == GOES_ON)
+    }
+    pub fn of_change(mut self, change: ChangeOf) -> Self {
+        self.refused = Some(change);
+        self
     }
     pub fn answered(mut self, status: u16) -> Self {
         self.status = Some(status);

@@ -2,7 +2,7 @@
 //! what is finer is `data.reason`.
 
 use vocab::visible::visible_line;
-use vocab::{CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason, Stop, TurnEnd};
+use vocab::{ChangeOf, CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason, Stop, TurnEnd};
 
 use crate::events::ErrorData;
 use crate::own::{Code, GatewayRefusal};
@@ -70,7 +70,33 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
 pub(crate) fn not_taken(fault: &Fault) -> GatewayRefusal {
     match fault.kind {
         FaultKind::UnknownSession => cancelled("session_deleted"),
-        _ => refusal(fault, None),
+        _ => refused_change(fault),
+    }
+}
+
+/// The same of what was to change a session, with the parameter that was refused.
+pub(crate) fn refused_change(fault: &Fault) -> GatewayRefusal {
+    let refusal = refusal(fault, None);
+    match fault.refused.and_then(param) {
+        Some(param) => refusal.with("param", param),
+        None => refusal,
+    }
+}
+
+/// What this wire calls it; `None`: it cannot say it.
+fn param(change: ChangeOf) -> Option<&'static str> {
+    match change {
+        ChangeOf::Model => Some("modelTier"),
+        ChangeOf::Title => Some("title"),
+        ChangeOf::Lane => Some("queue"),
+        ChangeOf::Elevation => Some("elevation"),
+        ChangeOf::Mode
+        | ChangeOf::Thinking
+        | ChangeOf::Locale
+        | ChangeOf::Todos
+        | ChangeOf::Retry
+        | ChangeOf::Compaction
+        | ChangeOf::Gadget => None,
     }
 }
 

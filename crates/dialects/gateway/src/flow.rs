@@ -245,11 +245,7 @@ impl Gateway {
             AfterOpen::Create(plan) => self.create_on(at, plan, created, out),
             AfterOpen::Patch { id, changes, queue, notify } => {
                 self.ledger.put(id, asked);
-                if let Some(on) = notify {
-                    let call = GatewayOwn::Notify { session: session.clone(), on };
-                    self.call(call, Wanted::Nothing, out);
-                }
-                let work = self.begin_work(id, WorkEnd::Patched(session.clone()));
+                let work = self.begin_work(id, WorkEnd::Patched { session: session.clone(), notify });
                 self.set_all(work, at, changes, queue, out);
                 self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
             }
@@ -327,7 +323,7 @@ impl Gateway {
         self.work_done(work, out);
     }
 
-    /// Changes of a session, as parts of a work.
+    /// Changes of a session, all or none, as a part of a work.
     pub(crate) fn set_all(
         &mut self,
         work: crate::pending::WorkId,
@@ -339,32 +335,21 @@ impl Gateway {
         let view = &self.views[at];
         let session = view.session.clone();
         changes.extend(queue.map(|queue| Change::Lane(queue.onto(view.state.lane))));
-        for change in changes {
-            self.work_part(work, &session, SessionVerb::Set(change), WorkPart::Set, out);
+        if !changes.is_empty() {
+            self.work_part(work, &session, SessionVerb::SetAll(changes), WorkPart::Set, out);
         }
     }
 
-    /// A message: its model first, where it names one.
-    fn send_on(&mut self, mut plan: SendPlan, out: &mut Out) {
-        let (id, session) = (plan.id, plan.session.clone());
+    /// A message, and the model that it chooses if it is taken.
+    fn send_on(&mut self, plan: SendPlan, out: &mut Out) {
+        let SendPlan { id, session, parts, key, model, trace } = plan;
         self.ledger.put(id, Awaits::Offered { session: session.clone(), stop: None });
-        match plan.model.take() {
-            Some(model) => {
-                let verb = SessionVerb::Set(Change::Model(model));
-                self.want(&session, verb, Wanted::ModelSet(Box::new(plan)), out);
-            }
-            None => self.prompt(plan, out),
-        }
-    }
-
-    pub(crate) fn prompt(&mut self, plan: SendPlan, out: &mut Out) {
-        let SendPlan { id, session, parts, key, trace, .. } = plan;
         // The message has what is left of the request's time, and keeps it where this connection goes first.
         let limit_ms = self.ledger.deadline(id).map(|at| at.saturating_sub(out.now_ms));
         let verb = SessionVerb::Prompt { parts, delivery: vocab::Delivery::Policy };
         self.want(&session, verb, Wanted::Prompt { id, key: key.clone() }, out);
         if let Some(command) = out.commands.last_mut() {
-            *command = Command { key, trace, limit_ms, ..command.clone() };
+            *command = Command { key, trace, model, limit_ms, ..command.clone() };
         }
     }
 

@@ -65,9 +65,7 @@ pub(crate) enum Wanted {
     /// News for the topics that services have.
     News(u64),
     Opened(SessionId),
-    /// The model is chosen; then the message goes.
-    ModelSet(Box<SendPlan>),
-    /// The same of a session that is to be made of one that is there; then that is done.
+    /// The model is chosen of a session that is to be made of one that is there; then that is done.
     ModelFirst(Box<CreatePlan>),
     Prompt {
         id: RequestId,
@@ -302,7 +300,11 @@ pub(crate) struct Work {
 
 pub(crate) enum WorkEnd {
     Cancelled,
-    Patched(SessionId),
+    /// `notify`: set where nothing was refused.
+    Patched {
+        session: SessionId,
+        notify: Option<bool>,
+    },
     Created {
         session: SessionId,
         created: bool,

@@ -38,27 +38,13 @@ impl Gateway {
                 });
                 self.opened(&session, opened, out);
             }
-            Wanted::ModelSet(plan) => match result {
-                Ok(_) => match self.ledger.stage(plan.id).map(Awaits::stop) {
-                    Some(None) => self.prompt(*plan, out),
-                    // It is not wanted any more, and nothing was asked of a lane yet.
-                    Some(Some(by)) => self.fail(plan.id, &faults::cancelled(by.before_start()), out),
-                    None => {}
-                },
-                // No model would do: it is the message that is not taken there.
-                Err(fault) if fault.kind == FaultKind::WorksForCall => {
-                    self.fail(plan.id, &faults::not_taken(&fault), out);
-                }
-                Err(fault) => {
-                    let refusal = self.incident_of(plan.id, faults::refusal(&fault, None), out);
-                    let refusal = refusal.with("param", "modelTier");
-                    self.fail(plan.id, &refusal, out);
-                }
-            },
             Wanted::ModelFirst(plan) => match (result, session.and_then(|session| self.view_at(&session))) {
                 (Ok(_), Some(at)) => self.carry_out(at, AfterOpen::Create(plan), out),
                 (Ok(_), None) => self.refuse(plan.id, &GatewayRefusal::mixed_up(), out),
-                (Err(fault), _) => self.faulty(plan.id, &fault, out),
+                (Err(fault), _) => {
+                    let refusal = self.incident_of(plan.id, faults::refused_change(&fault), out);
+                    self.refuse(plan.id, &refusal, out);
+                }
             },
             Wanted::Prompt { id, key } => self.prompted(session, id, tag, key, result, out),
             Wanted::Joins(id) => self.joins(session, id, result, out),

@@ -5,7 +5,7 @@ use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb};
 use crate::Gateway;
 use crate::faults;
 use crate::ledger::{RequestId, StopBy};
-use crate::own::{GatewayAnswer, GatewayRefusal, Out};
+use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{Wanted, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
 use crate::services::ServiceAnswer;
@@ -84,6 +84,9 @@ impl Gateway {
                         FaultKind::NotFound | FaultKind::UnknownSession | FaultKind::NothingToDo
                     ) => {}
                 (_, Ok(_)) => {}
+                (WorkPart::Set, Err(fault)) => {
+                    work.refused.get_or_insert_with(|| faults::refused_change(&fault));
+                }
                 (_, Err(fault)) => {
                     work.refused.get_or_insert_with(|| faults::refusal(&fault, None));
                 }
@@ -144,8 +147,11 @@ impl Gateway {
                 let (active, queued) = (work.active, work.queued);
                 self.answer(id, &CancelResult { cancelled: active || queued > 0, active, queued }, out);
             }
-            (WorkEnd::Patched(session), None) => match work.inspected {
+            (WorkEnd::Patched { session, notify }, None) => match work.inspected {
                 Some(inspected) => {
+                    if let Some(on) = notify {
+                        self.call(GatewayOwn::Notify { session: session.clone(), on }, Wanted::Nothing, out);
+                    }
                     let config = SessionConfig::of(&inspected.state, self.options.clock.now_ms());
                     let title = inspected.state.title.clone();
                     self.answer(id, &PatchResult { session_id: session.to_string(), config, title }, out);

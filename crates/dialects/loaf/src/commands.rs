@@ -86,6 +86,7 @@ impl Loaf {
         forget_all: bool,
         out: &mut Out,
     ) -> Result<(), RpcFault> {
+        self.views[at].works_here()?;
         let view = &mut self.views[at];
         if view.compacting {
             return Err(RpcFault::domain("session_busy", "session is busy; its context is being compressed"));
@@ -148,6 +149,7 @@ impl Loaf {
             let message = "select a model first before running /compress";
             return Err(RpcFault::domain("no_model", message));
         }
+        self.views[at].works_here()?;
         if self.views[at].compacting {
             return Err(RpcFault::domain("session_busy", "session is busy; its context is being compressed"));
         }

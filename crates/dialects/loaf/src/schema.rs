@@ -84,6 +84,7 @@ mod tests {
             lane_is_own: false,
             elevated_until_ms: None,
             model_called: None,
+            works_for: None,
         };
         let session = state.session.clone();
         let (tools, notices, present) = Default::default();

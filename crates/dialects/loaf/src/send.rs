@@ -40,6 +40,7 @@ impl Loaf {
             let message = "session.send requires non-empty text or at least one image";
             return Err(RpcFault::domain("empty_prompt", message));
         }
+        self.views[at].works_here()?;
         // The session itself knows best why it takes nothing; no image is read to hear that, and no turn made that fails.
         if self.views[at].is_busy() && !enqueue && (!inputs.is_empty() || self.unready().is_some()) {
             return Err(busy());

@@ -10,6 +10,7 @@ use vocab::{Item, ItemId, Opened, SessionId, State, TurnId, iso8601, parts_text}
 use wire::OpenCalls;
 
 use crate::context::{self, FixedContext};
+use crate::faults::RpcFault;
 use crate::frames::{LoafCall, LoafPen};
 use crate::images::{self, LoadedImage};
 use crate::messages::{ChatMessage, Gist, Kind, SaidMessage, UiMessage, told};
@@ -168,6 +169,11 @@ impl SessionView {
         self.queued.clear();
         self.compacted = false;
         self.anchor = 0;
+    }
+
+    /// An error where the session works for another one's call: nothing is stopped or got ready there for what it will not do.
+    pub(crate) fn works_here(&self) -> Result<(), RpcFault> {
+        self.state.refuses().map_or(Ok(()), |fault| Err((&fault).into()))
     }
 
     pub(crate) fn is_busy(&self) -> bool {

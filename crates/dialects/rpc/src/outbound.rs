@@ -210,9 +210,7 @@ impl Rpc {
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
         let Body::Branch(BranchEntry::Compacted(compaction)) = body else { return };
         // Whoever asked for it is answered when the log was read, and told the same then.
-        if self.pending.iter().any(|pending| {
-            matches!(pending, RpcPending::Compact(_) | RpcPending::TryCompact(..) | RpcPending::Handoff(_))
-        }) {
+        if self.pending.iter().any(|pending| matches!(pending, RpcPending::Compact(_) | RpcPending::Handoff(_))) {
             return;
         }
         let name = self.view.run.name_of(compaction.first_kept);

@@ -39,8 +39,6 @@ pub(crate) enum RpcPending {
     },
     Level(RpcCall, &'static str),
     Compact(RpcCall),
-    /// While a turn runs, which is stopped first if the session lets itself be compacted at all.
-    TryCompact(RpcCall, Option<String>),
     Compacted(RpcCall, Box<Compaction>),
     Shell(RpcCall),
     Cleared(RpcCall),
@@ -90,6 +88,16 @@ pub(crate) enum Then {
     Compact(RpcCall, Option<String>),
 }
 
+impl Then {
+    /// What the session that runs would have to do itself; the others leave it.
+    pub(crate) fn done_there(&self) -> Option<&RpcCall> {
+        match self {
+            Then::Prompt(call, _) | Then::Compact(call, _) => Some(call),
+            Then::New(..) | Then::Switch(..) | Then::Branch(..) | Then::Clone(_) => None,
+        }
+    }
+}
+
 impl RpcPending {
     /// The command that waits for this reply.
     pub(crate) fn call(&self) -> Option<&RpcCall> {
@@ -116,7 +124,6 @@ impl RpcPending {
             | RpcPending::SetModel { call, .. }
             | RpcPending::Level(call, _)
             | RpcPending::Compact(call)
-            | RpcPending::TryCompact(call, _)
             | RpcPending::Compacted(call, _)
             | RpcPending::Shell(call)
             | RpcPending::Cleared(call)

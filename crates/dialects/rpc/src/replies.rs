@@ -12,7 +12,7 @@ use wire::Out;
 use crate::faults::said;
 use crate::frames::Writer;
 use crate::inbound::{RpcCall, Text};
-use crate::pending::{ReadFor, RpcPending, Then};
+use crate::pending::{ReadFor, RpcPending};
 use crate::prompts::{Disposition, Prompts};
 use crate::{Errors, Rpc, answers, frames, outbound};
 use pi_format::transcript::Transcript;
@@ -75,9 +75,6 @@ impl Rpc {
                 Some(_) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
                 _ => self.not_moved(&call, fault, out),
             },
-            (RpcPending::TryCompact(call, instructions), Err(fault)) if fault.kind == FaultKind::TurnInProgress => {
-                self.stop_then(Then::Compact(call, instructions), out);
-            }
             (RpcPending::Handoff(call), result) => self.handoff_summarised(call, result, out),
             (RpcPending::Compacted(call, _), Err(fault)) if call.command == "handoff" => {
                 self.not_moved(&call, fault, out)
@@ -137,7 +134,7 @@ impl Rpc {
             (RpcPending::Level(call, level), _) => {
                 self.respond_text(&call, "level", level, out);
             }
-            (RpcPending::Compact(call) | RpcPending::TryCompact(call, _), Reply::Compacted(compaction)) => {
+            (RpcPending::Compact(call), Reply::Compacted(compaction)) => {
                 self.send(
                     Verb::Session(SessionVerb::Read { after: 0 }),
                     RpcPending::Compacted(call, compaction.clone()),

@@ -75,6 +75,7 @@ fn opened() -> StoryStep {
         lane_is_own: false,
         elevated_until_ms: None,
         model_called: None,
+        works_for: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
     let opened = Opened {

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use vocab::visible::is_ignorable;
-use vocab::{Chat, Fault, FaultKind, Later, MODEL_NAME_CHARS_MAX, ModelInfo, Provider};
+use vocab::{Chat, Fault, FaultKind, Later, MODEL_NAME_CHARS_MAX, ModelInfo, Provider, check_model_name};
 
 use crate::account_models::AccountSource;
 use crate::auto::{Auto, AutoName, LocalServer};
@@ -205,38 +204,15 @@ impl Catalogue {
     }
 }
 
-/// The same of `script:FILE`.
+/// As [`MODEL_NAME_CHARS_MAX`], of `script:FILE`: it has the length that its path has.
 const PATH_CHARS_MAX: usize = 4096;
-/// Of a name that is too long so much is repeated.
-const BEGINNING_CHARS: usize = 40;
-
-/// Somebody may have sent a letter where a name belongs, or a name that is not what it looks like. A file has the length
-/// that its path has.
-fn may_be_a_name(slug: &str) -> Result<(), Fault> {
-    let begins = |slug: &str| slug.chars().take(BEGINNING_CHARS).collect::<String>();
-    if let Some(odd) = slug.chars().find(|c| c.is_control() || is_ignorable(*c) || matches!(c, '\u{2028}' | '\u{2029}'))
-    {
-        let (begins, code) = (begins(slug), u32::from(odd));
-        let text =
-            format!("no model {begins:?}: a name of a model has no control or invisible characters (U+{code:04X})");
-        return Err(Fault::new(FaultKind::UnknownModel, text));
-    }
-    let max = if built_in::bare(slug).is_some() { PATH_CHARS_MAX } else { MODEL_NAME_CHARS_MAX };
-    match slug.chars().nth(max) {
-        None => Ok(()),
-        Some(_) => {
-            let begins = begins(slug);
-            let text = format!("no model `{begins}…`: a name of a model has at most {max} characters");
-            Err(Fault::new(FaultKind::UnknownModel, text))
-        }
-    }
-}
 
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         // Once for all: a source that looked past a blank would have the names of those that do not.
         let slug = slug.trim();
-        may_be_a_name(slug)?;
+        let is_file = built_in::bare(slug).is_some();
+        check_model_name(slug, if is_file { PATH_CHARS_MAX } else { MODEL_NAME_CHARS_MAX })?;
         if let Some(meant) = self.names.meant(slug, &self.context) {
             let mut models = meant.slugs.iter().map(|slug| self.model(pick::split_level(slug).0));
             let first = models.next().unwrap_or_else(|| Err(self.unknown(slug)));

@@ -37,11 +37,12 @@ async fn a_subagent_answers_no_one_else_while_it_works_and_anyone_when_it_is_don
     let model = json!({"sessionId": child, "message": "say 1 words", "modelTier": "tour-mini"});
     let by_model: Value = other.call("agent.send", model).await.unwrap_err();
     assert_eq!(by_model, refused, "the same, whatever comes with it");
-    let patch = json!({"sessionId": child, "modelTier": "tour-mini"});
+    let patch = json!({"sessionId": child, "title": "named", "modelTier": "tour-mini", "queue": {"mode": "interrupt"}});
     let patched: Value = other.call("sessions.patch", patch).await.unwrap_err();
-    assert_eq!(patched["code"], 3, "{patched}");
+    assert_eq!((&patched["code"], &patched["data"]["param"]), (&json!(3), &json!("modelTier")), "{patched}");
     let after = other.call("sessions.get", json!({"sessionId": child})).await.unwrap();
-    assert_eq!(after["config"], before["config"], "what is refused has changed nothing");
+    let kept = |session: &Value| (session["config"].clone(), session["title"].clone());
+    assert_eq!(kept(&after), kept(&before), "what is refused has changed nothing");
     let ended = loop {
         let frame = socket.next_of(&json!(1)).await;
         if frame.get("result").is_some() || frame.get("error").is_some() {

@@ -270,7 +270,7 @@ impl Session {
     /// A message whose images are ready becomes the queue's once the log is read.
     fn offer_when_viewed(&mut self, outbox: Arc<Outbox>, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
         match self.view_at_rest() {
-            Ok(true) => self.offer(outbox.peer, tag, parts, delivery),
+            Ok(true) => self.offer(&outbox, tag, parts, delivery),
             Ok(false) => self.await_need(Need::View, Awaited::Prompt { outbox, tag, parts, delivery }),
             Err(fault) => self.log.reply(outbox, Event::Reply { tag, result: Err(fault) }),
         }

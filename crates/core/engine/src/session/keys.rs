@@ -81,6 +81,7 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::Answer { .. }
         | SessionVerb::Interrupt { .. }
         | SessionVerb::Set(_)
+        | SessionVerb::SetAll(_)
         | SessionVerb::Queue(QueueVerb::TakeBack(_) | QueueVerb::Clear | QueueVerb::ClearTurns) => true,
         SessionVerb::Queue(QueueVerb::List | QueueVerb::TakeBackUnlessWanted(_))
         | SessionVerb::Progress { .. }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Open, PeerId, Principal, SessionVerb, State, Tag};
+use vocab::{Event, Fault, Open, PeerId, Principal, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -40,7 +40,7 @@ pub(crate) enum Mail {
         aside: Arc<Outbox>,
     },
     /// Go on with what the log says, also with no peer here.
-    TakeUp(TurnsHeld),
+    TakeUp(TakenUp),
     State(oneshot::Sender<State>),
     /// A peer has begun to watch.
     Glance,
@@ -65,6 +65,14 @@ pub(crate) enum Mail {
     },
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
+}
+
+/// A session that goes on without a peer.
+pub(crate) struct TakenUp {
+    /// Whether its log could be read.
+    pub(crate) told: oneshot::Sender<Result<(), Fault>>,
+    /// Given back when the session is in line for a place itself.
+    pub(crate) _held: TurnsHeld,
 }
 
 impl Session {
@@ -92,8 +100,8 @@ impl Session {
                 let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
             // Nobody need come; it ends by itself when there is nothing left to do.
-            Mail::TakeUp(held) => {
-                self.recovery.hold(held);
+            Mail::TakeUp(taken_up) => {
+                self.recovery.take_up(taken_up);
                 self.log.peers.was_joined = true;
                 self.log_repair();
             }
@@ -141,9 +149,10 @@ impl Session {
                     self.log.commands.begin(&outbox, tag, *provenance);
                 }
                 self.log.look_at(&outbox, tag);
-                let response = match self.log.commands.key_of(&outbox, tag) {
-                    Some(_) => self.repeated(&outbox, tag, verb),
-                    None => Err(verb),
+                let response = match (self.mend_model(&verb), self.log.commands.key_of(&outbox, tag)) {
+                    (Err(fault), _) => Ok(Response::Now(Err(fault))),
+                    (Ok(()), Some(_)) => self.repeated(&outbox, tag, verb),
+                    (Ok(()), None) => Err(verb),
                 };
                 let response = response.unwrap_or_else(|verb| self.verb(&outbox, tag, verb));
                 if let Response::Now(result) = response {

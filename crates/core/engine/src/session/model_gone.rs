@@ -1,7 +1,7 @@
 //! A session whose model is gone. What an earlier process left open stays so until there is another model, and goes on with that;
 //! but who wants it stopped, or asks what waits, need not choose a model first: the log says enough for both.
 
-use vocab::{Body, CutBy, Fault, Principal, ShellEntry, TurnEntry, TurnId};
+use vocab::{Body, Change, CutBy, Fault, Principal, SessionVerb, ShellEntry, TurnEntry, TurnId};
 
 use super::Session;
 use super::jobs::Need;
@@ -24,6 +24,17 @@ impl Session {
     /// Nothing of the log is in memory, nothing runs, and no model is known that could go on.
     fn is_log_unread(&self) -> bool {
         self.settings.is_model_gone() && self.log.last_seq() > 0 && !self.prompts.queue.is_busy()
+    }
+
+    /// A message names a model, and the session's own is gone: this one is chosen before anything else, since the log is not
+    /// read without one, and until then nobody knows whether the message can be taken.
+    pub(super) fn mend_model(&mut self, verb: &SessionVerb) -> Result<(), Fault> {
+        let named = self.log.commands.model().filter(|_| matches!(verb, SessionVerb::Prompt { .. })).cloned();
+        let is_without = self.settings.is_model_gone() && !self.prompts.queue.is_busy();
+        match named.filter(|_| is_without && !self.activity.is_ending()) {
+            Some(model) => self.set(Change::Model(model)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn lacks_queue(&mut self) -> Option<Lack> {

@@ -35,7 +35,11 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            effect @ (Effect::CallModel | Effect::SendRequest | Effect::Compact(_) | Effect::Run { .. })
+            effect @ (Effect::CallModel
+            | Effect::SendRequest
+            | Effect::Compact(_)
+            | Effect::Run { .. }
+            | Effect::TryAgain)
                 if !self.has_place() =>
             {
                 self.await_place(effect)
@@ -79,6 +83,7 @@ impl Session {
             Effect::WaitRetry { ms } => {
                 self.activity.wait(TurnWaits::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))));
             }
+            Effect::TryAgain => self.with_turn(|turn, fx| turn.retry_due(fx)),
             Effect::RetryStarted { attempt } => self.log.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
             Effect::RetryEnded { attempt, ok } => self.log.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok })),
             Effect::FallBack(fault) => self.fall_back(fault),

@@ -18,7 +18,7 @@ use super::queue::Queue;
 use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
-use crate::session::turn::Turn;
+use crate::session::turn::{Effect, Turn};
 use crate::turn_places::TurnPlace;
 
 pub(super) enum Happening {
@@ -305,7 +305,7 @@ impl Session {
             Happening::Placed(place) => self.placed(place),
             Happening::RetryDue => {
                 self.activity.stop_waiting();
-                self.with_turn(|turn, fx| turn.retry_due(fx));
+                self.activity.push_effect(Effect::TryAgain);
             }
             Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
-    QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
+    Body, Change, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId,
+    Principal, QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
 use super::queue::{Queue, QueueAct, TurnOver, opening};
@@ -168,17 +168,23 @@ impl Session {
             return Ok(());
         }
         self.view_at_rest()?;
-        self.offer(outbox.peer, tag, parts, delivery);
+        self.offer(outbox, tag, parts, delivery);
         Ok(())
     }
 
-    pub(super) fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
+    /// The queue decides whether the message is taken; only then the model is chosen that came with it.
+    pub(super) fn offer(&mut self, outbox: &Arc<Outbox>, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
+        let named = self.log.commands.model().cloned();
+        let model = match named.map(|name| self.ready(Change::Model(name))).transpose() {
+            Ok(model) => model,
+            Err(fault) => return self.log.reply(outbox.clone(), Event::Reply { tag, result: Err(fault) }),
+        };
         let item = Item {
             id: ItemId::from(self.shared.ports.ids.mint(IdKind::Item)),
             parts,
             delivery,
             at_ms: self.shared.ports.clock.now_ms(),
-            sender: Some((peer, tag)),
+            sender: Some((outbox.peer, tag)),
             by: self.log.commands.acting().cloned(),
             until_ms: self.log.commands.until_ms(),
         };
@@ -188,7 +194,13 @@ impl Session {
         if let Some(trace) = self.log.commands.trace() {
             self.prompts.traces.insert(item.id.clone(), trace.clone());
         }
-        self.step_queue(|queue, now_ms| queue.offer(item, now_ms));
+        let id = item.id.clone();
+        let acts = self.ask_queue(|queue, now_ms| queue.offer(item, now_ms));
+        let is_refused = acts.iter().any(|act| matches!(act, QueueAct::Refuse { item, .. } if item.id == id));
+        if let Some(model) = model.filter(|_| !is_refused) {
+            self.put_in_force(vec![model]);
+        }
+        self.act(acts);
     }
 
     /// Whether what came from `sender` came from somebody else than this peer who is here.

@@ -12,13 +12,13 @@ use vocab::{
 
 use super::budget::LostSpending;
 use super::fallback::Fallback;
+use super::mail::TakenUp;
 use super::model_gone::WithoutModel;
 use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, ReadLog, lost_result};
 use crate::session::queue::{Queue, TurnOver};
 use crate::session::turn::Effect;
-use crate::turn_places::TurnsHeld;
 
 /// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
 /// failure, and so on up to the other.
@@ -44,8 +44,10 @@ pub(super) struct Recovery {
     /// Its end is all that is to be made good: nothing begins by itself.
     only_closes: bool,
     pub(super) without_model: WithoutModel,
-    /// Nobody's turn begins before it is known what waits here.
-    held: Option<TurnsHeld>,
+    /// Who takes the session up wants to know whether it can be read. Nobody's turn begins before it is known what waits here.
+    taken_up: Option<TakenUp>,
+    /// Why the log could not be read the last time.
+    unread: Option<Fault>,
 }
 
 impl Recovery {
@@ -57,13 +59,16 @@ impl Recovery {
     pub(super) fn is_to_continue(&self) -> bool {
         self.continues
     }
-    pub(super) fn hold(&mut self, held: TurnsHeld) {
-        self.held = Some(held);
+    pub(super) fn take_up(&mut self, taken_up: TakenUp) {
+        self.taken_up = Some(taken_up);
     }
     /// Whoever waits here is in line. A log that cannot be read now keeps nobody waiting.
     pub(super) fn let_go(&mut self) {
-        if !self.continues || self.timer.is_some() {
-            self.held = None;
+        if (!self.continues || self.timer.is_some())
+            && let Some(TakenUp { told, .. }) = self.taken_up.take()
+        {
+            let unread = self.unread.clone().filter(|_| self.continues);
+            let _ = told.send(unread.map_or(Ok(()), Err));
         }
     }
     /// The turn that the log ends in does not go on: somebody has stopped it.
@@ -156,9 +161,10 @@ impl Session {
             self.fail_undo(fault);
         }
         if std::mem::take(&mut self.recovery.waits_for_view) || self.recovery.continues {
-            match taken {
-                Ok(()) => self.mend(),
-                Err(_) => self.mend_later(),
+            self.recovery.unread = taken.err();
+            match &self.recovery.unread {
+                None => self.mend(),
+                Some(_) => self.mend_later(),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The session's list of tasks, and going on by ourselves while some of them are open.
 
-use vocab::{Body, Fault, FaultKind, IdKind, Part, SettingEntry, TodoPhase, TurnEntry, TurnId, UserFrom, open_tasks};
+use vocab::{Body, Fault, FaultKind, IdKind, Part, TodoPhase, TurnEntry, TurnId, UserFrom, open_tasks};
 
 use super::Session;
 
@@ -20,17 +20,16 @@ pub(super) struct Reminders {
     pub(super) is_due: bool,
 }
 
-impl Session {
-    /// The list of tasks is part of the log, so that it is there after a restart.
-    pub(super) fn set_todos(&mut self, phases: Vec<TodoPhase>) -> Result<(), Fault> {
-        let count: usize = phases.iter().map(|phase| phase.tasks.len().max(1)).sum();
-        if count > TASKS_MAX {
-            return Err(Fault::new(FaultKind::Invalid, format!("{count} tasks; at most {TASKS_MAX} are kept")));
-        }
-        self.log(Body::Setting(SettingEntry::Todos { phases }));
-        Ok(())
+/// Whether the log can have this list. It is part of it, so that it is there after a restart.
+pub(super) fn check(phases: &[TodoPhase]) -> Result<(), Fault> {
+    let count: usize = phases.iter().map(|phase| phase.tasks.len().max(1)).sum();
+    if count > TASKS_MAX {
+        return Err(Fault::new(FaultKind::Invalid, format!("{count} tasks; at most {TASKS_MAX} are kept")));
     }
+    Ok(())
+}
 
+impl Session {
     /// A turn ended well and tasks are left: starts another, unless a peer's message comes first, the session is
     /// ending, or we did so often enough since a peer last spoke.
     pub(super) fn remind(&mut self) {

@@ -9,7 +9,7 @@ use vocab::{
 };
 
 use super::fallback::Fallback;
-use super::{Session, SessionModel};
+use super::{Session, SessionModel, reminders};
 
 /// The settings as they are now. They are read as they are; what changes them is named here, so that whatever is made of them
 /// is made anew.
@@ -36,6 +36,16 @@ pub(super) struct OwnWishes {
     pub(super) elevated_until_ms: Option<i64>,
     /// What its model was chosen by, where that is not the model's own name.
     pub(super) model_called: Option<Arc<str>>,
+}
+
+/// A change that nothing refuses any more.
+pub(super) enum ReadyChange {
+    /// The model, and what it was chosen by.
+    Model {
+        called: Arc<str>,
+        model: Arc<ModelInfo>,
+    },
+    Plain(Change),
 }
 
 /// How far ahead questions may be waived.
@@ -233,19 +243,61 @@ impl Changes {
 
 impl Session {
     pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
+        self.set_all(vec![change])
+    }
+
+    /// All of them, or none.
+    pub(super) fn set_all(&mut self, changes: Vec<Change>) -> Result<(), Fault> {
+        let ready = changes.into_iter().map(|change| self.ready(change)).collect::<Result<Vec<_>, Fault>>()?;
+        self.put_in_force(ready);
+        Ok(())
+    }
+
+    pub(super) fn put_in_force(&mut self, changes: Vec<ReadyChange>) {
         let before = self.settings.stance();
-        self.apply(change)?;
+        changes.into_iter().for_each(|change| self.apply(change));
         if self.log.last_seq() > 0 {
             self.log_settings();
         }
         self.settings.changed(self.log.committed(), self.log.last_seq(), before);
         self.tell_state();
-        Ok(())
     }
 
-    fn apply(&mut self, change: Change) -> Result<(), Fault> {
+    /// Whatever can be wrong with a change is found here.
+    pub(super) fn ready(&self, change: Change) -> Result<ReadyChange, Fault> {
+        let of = change.of();
+        let checked = match &change {
+            // As it is looked up, so it is kept: blanks around it are no part of a name.
+            Change::Model(name) => {
+                let model = self.shared.ports.provider.resolve(name.trim());
+                return match model {
+                    Ok(model) => Ok(ReadyChange::Model { called: name.trim().into(), model: Arc::new(model) }),
+                    Err(fault) => Err(fault.of_change(of)),
+                };
+            }
+            Change::Todos(phases) => reminders::check(phases),
+            Change::Elevate { until_ms } => self.check_elevation(*until_ms),
+            Change::Gadget { name, .. } => self.check_gadget(name),
+            Change::Mode(_)
+            | Change::Thinking(_)
+            | Change::Title(_)
+            | Change::Locale(_)
+            | Change::Lane(_)
+            | Change::LaneUsual
+            | Change::Retry(_)
+            | Change::Compaction(_) => Ok(()),
+        };
+        checked.map(|()| ReadyChange::Plain(change)).map_err(|fault| fault.of_change(of))
+    }
+
+    fn apply(&mut self, change: ReadyChange) {
+        let change = match change {
+            ReadyChange::Model { called, model } => return self.set_model(&called, model),
+            ReadyChange::Plain(change) => change,
+        };
         match change {
-            Change::Model(slug) => self.set_model(&slug)?,
+            // Such a change is ready with its model.
+            Change::Model(_) => {}
             Change::Mode(mode) => self.settings.set_mode(mode),
             Change::Thinking(level) => {
                 self.settings.set_thinking(level.clone());
@@ -257,7 +309,7 @@ impl Session {
                 self.log(Body::Setting(SettingEntry::Title { title }));
             }
             Change::Locale(locale) => self.settings.set_locale(locale),
-            Change::Todos(phases) => self.set_todos(phases)?,
+            Change::Todos(phases) => _ = self.log(Body::Setting(SettingEntry::Todos { phases })),
             Change::Lane(policy) => {
                 // Whatever waits was read back or came in: what a dead process left behind is in order by now.
                 let is_new = self.settings.lane != policy;
@@ -276,26 +328,28 @@ impl Session {
                 }
                 self.set_queue_policy();
             }
-            Change::Elevate { until_ms } => self.elevate(until_ms)?,
+            Change::Elevate { until_ms } => self.elevate(until_ms),
             Change::Retry(policy) => self.settings.set_retry(policy),
             Change::Compaction(policy) => self.settings.set_compaction(policy),
-            Change::Gadget { name, on } => self.set_gadget(&name, on)?,
+            Change::Gadget { name, on } => self.set_gadget(&name, on),
         }
-        Ok(())
     }
 
-    fn elevate(&mut self, until_ms: Option<i64>) -> Result<(), Fault> {
+    fn check_elevation(&self, until_ms: Option<i64>) -> Result<(), Fault> {
+        let now_ms = self.shared.ports.clock.now_ms();
+        match until_ms.is_some_and(|until| until.saturating_sub(now_ms) > ELEVATION_MS_MAX) {
+            true => Err(Fault::new(FaultKind::Invalid, "questions are waived for at most eight hours")),
+            false => Ok(()),
+        }
+    }
+
+    fn elevate(&mut self, until_ms: Option<i64>) {
         let now_ms = self.shared.ports.clock.now_ms();
         let until_ms = until_ms.filter(|until| *until > now_ms);
-        if until_ms.is_some_and(|until| until - now_ms > ELEVATION_MS_MAX) {
-            let text = "questions are waived for at most eight hours";
-            return Err(Fault::new(FaultKind::Invalid, text));
-        }
         if until_ms != self.settings.own.elevated_until_ms {
             self.settings.set_elevated(until_ms);
             self.log(Body::Setting(SettingEntry::Elevated { until_ms }));
         }
-        Ok(())
     }
 
     pub(super) fn set_queue_policy(&mut self) {
@@ -310,14 +364,10 @@ impl Session {
     }
 
     /// A running model call goes on; the next one uses the new model, with the history encoded anew.
-    fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
-        // As it is looked up, so it is kept: blanks around it are no part of a name.
-        let slug = slug.trim();
-        let model = self.shared.ports.provider.resolve(slug)?;
+    fn set_model(&mut self, called: &Arc<str>, model: Arc<ModelInfo>) {
         self.settings.choose(model.slug.clone());
-        self.settings.set_called((*model.slug != *slug).then(|| slug.into()));
-        self.speak_to(Arc::new(model));
-        Ok(())
+        self.settings.set_called((model.slug != *called).then(|| called.clone()));
+        self.speak_to(model);
     }
 
     /// A model that was not here when the session was loaded may be here now.
@@ -338,19 +388,21 @@ impl Session {
         }
     }
 
-    fn set_gadget(&mut self, name: &str, on: bool) -> Result<(), Fault> {
-        let Some(gadget) = self.tools.gadgets().iter().find(|gadget| &*gadget.name == name) else {
-            return Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}")));
-        };
-        let name = gadget.name.clone();
+    fn check_gadget(&self, name: &str) -> Result<(), Fault> {
+        match self.tools.gadgets().iter().any(|gadget| &*gadget.name == name) {
+            true => Ok(()),
+            false => Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}"))),
+        }
+    }
+
+    fn set_gadget(&mut self, name: &Arc<str>, on: bool) {
         let mut off = self.settings.gadgets_off.clone();
-        off.retain(|off| *off != name);
+        off.retain(|off| off != name);
         if !on {
-            off.push(name);
+            off.push(name.clone());
         }
         self.settings.set_gadgets_off(off.clone());
         self.log_if_begun(Body::Setting(SettingEntry::Gadgets { off }));
-        Ok(())
     }
 
     /// A write failed: what it was to record is not in force.

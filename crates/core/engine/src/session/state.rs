@@ -69,6 +69,7 @@ impl Session {
             lane_is_own: own.lane,
             elevated_until_ms: own.elevated_until_ms,
             model_called: own.model_called.clone(),
+            works_for: self.subagents.child_of.as_ref().map(|(parent, _)| parent.clone()),
         }
     }
 

@@ -4,7 +4,7 @@ mod runner;
 
 use std::sync::Arc;
 
-use vocab::{CallId, Change, Fault, FaultKind, PeerId, Reply, Required, SessionVerb, Settings, Subagents};
+use vocab::{CallId, Change, Fault, PeerId, Reply, Required, SessionVerb, Settings, Subagents};
 
 use super::verbs::Response;
 use super::{Session, TurnWaits};
@@ -38,6 +38,10 @@ impl Session {
             return None;
         }
         let fault = if self.activity.is_ending() { self.closing() } else { self.working_for()? };
+        let fault = match refused_change(verb) {
+            Some(change) => fault.of_change(change.of()),
+            None => fault,
+        };
         Some(Response::Now(match verb {
             SessionVerb::Slash { name, .. } => {
                 Ok(Reply::Slash(Box::new(commands::reply(name, Err(commands::from_fault(fault))))))
@@ -49,10 +53,7 @@ impl Session {
     /// What is said of a session that works for another one's call, to whoever wants something else of it.
     pub(super) fn working_for(&self) -> Option<Fault> {
         let (parent, _) = self.subagents.child_of.as_ref()?;
-        let text = format!("this session works for a call of the session `{parent}`, and does nothing else meanwhile");
-        let hint =
-            format!("send it to `{parent}`, or wait until that call has ended: then this is a session like any other");
-        Some(Fault::new(FaultKind::WorksForCall, text).hint(hint))
+        Some(Fault::works_for(parent))
     }
 
     /// What the children of the call that just ran have cost is the turn's.
@@ -101,7 +102,7 @@ fn is_beside_task(verb: &SessionVerb) -> bool {
         | SessionVerb::Call { .. }
         | SessionVerb::Command { .. }
         | SessionVerb::StartOver => true,
-        SessionVerb::Set(change) => is_of_work(change),
+        SessionVerb::Set(_) | SessionVerb::SetAll(_) => refused_change(verb).is_some(),
         SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
             Some("compact" | "undo") => true,
             Some("model" | "mode" | "thinking" | "gadgets") => !args.trim().is_empty(),
@@ -125,6 +126,15 @@ fn is_beside_task(verb: &SessionVerb) -> bool {
         | SessionVerb::Extension(_)
         | SessionVerb::AbortCall { .. }
         | SessionVerb::Recount { .. } => false,
+    }
+}
+
+/// The one because of which none of these changes is made.
+fn refused_change(verb: &SessionVerb) -> Option<&Change> {
+    match verb {
+        SessionVerb::Set(change) => Some(change).filter(|change| is_of_work(change)),
+        SessionVerb::SetAll(changes) => changes.iter().find(|change| is_of_work(change)),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vocab::{CutBy, Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
 
 use super::jobs::{Awaited, Need};
+use super::turn::Effect;
 use super::{Mail, Session, TurnWaits};
 use crate::commands;
 use crate::outbox::Outbox;
@@ -71,6 +72,7 @@ impl Session {
             },
             SessionVerb::Queue(verb) => self.queue_verb(outbox.peer, verb),
             SessionVerb::Set(change) => self.set(change).map(|()| Reply::Done),
+            SessionVerb::SetAll(changes) => self.set_all(changes).map(|()| Reply::Done),
             SessionVerb::Compact { instructions, wait } => {
                 return Response::begun(match wait {
                     true => self.compact_in_turn(outbox, tag, instructions),
@@ -154,7 +156,9 @@ impl Session {
 
     /// The turn fails with what it was about to try again.
     fn abort_retry(&mut self) {
-        self.activity.stop_waiting_if(|waits| matches!(waits, TurnWaits::Retry(_)));
+        let is_retry =
+            |waits: &TurnWaits| matches!(waits, TurnWaits::Retry(_) | TurnWaits::Place { then: Effect::TryAgain, .. });
+        self.activity.stop_waiting_if(is_retry);
         self.with_turn(|turn, fx| {
             turn.abort_retry(fx);
         });

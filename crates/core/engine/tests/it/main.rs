@@ -47,6 +47,7 @@ mod simulation;
 mod steering;
 mod structure;
 mod subagents;
+mod subagents_sums;
 mod subagents_told;
 mod support;
 mod thinking;

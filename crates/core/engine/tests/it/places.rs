@@ -281,3 +281,50 @@ async fn a_later_message_of_a_lane_has_not_waited_as_long_as_the_one_before_it()
         assert_eq!(next_turn(&mut actors[at], began).await, (word.into(), seconds));
     }
 }
+
+/// Room for one turn. The model of the first session's is to be asked again in four seconds; the second runs for ten meanwhile.
+async fn tries_again_beside_another(last: [Play; 2]) -> (Stage, [Actor; 2]) {
+    let mut later = ModelFault::new(FaultKind::RateLimited, "slow down");
+    later.retry_after_ms = Some(4000);
+    let [third, fourth] = last;
+    let plays = [vec![Step::Event(ModelEvent::Failed(later))], slow("b"), third, fourth];
+    let stage = stage_with(&Player::new(plays), |options| options.turns_max = Some(1));
+    let mut actors = [stage.actor(), stage.actor()];
+    for (actor, id) in actors.iter_mut().zip(["s1", "s2"]) {
+        actor.open(Open::new(Which::Named(id.into()))).await.unwrap();
+        let tag = actor.deliver("go", Delivery::Policy).await;
+        let reply = actor.reply(tag).await.unwrap();
+        assert!(matches!(reply, Reply::Started { .. }), "who waits to try again keeps no place: {id} {reply:?}");
+        if id == "s1" {
+            actor.until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, Body::Model(_)))).await;
+            actor.settle().await;
+        }
+    }
+    (stage, actors)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_to_try_again_leaves_its_place_and_is_in_line_before_who_comes_then() {
+    let began = tokio::time::Instant::now();
+    let (stage, [mut first, mut second]) = tries_again_beside_another([slow("a"), slow("c")]).await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let mut third = stage.actor();
+    third.open(Open::new(Which::Named("s3".into()))).await.unwrap();
+    third.deliver("go", Delivery::Policy).await;
+    first.settle().await;
+    let has_begun = |event: &Event| matches!(event, Event::Retry(RetryEvent::Started { .. }));
+    assert!(!first.told.iter().any(|told| has_begun(&told.event)), "nobody is told of a try that is none yet");
+    assert_eq!(next_turn(&mut second, began).await, ("b".into(), 10));
+    assert_eq!(next_turn(&mut first, began).await, ("a".into(), 20));
+    assert_eq!(next_turn(&mut third, began).await, ("c".into(), 30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wants_no_other_try_need_not_wait_until_it_has_a_place() {
+    let (_stage, [mut first, mut second]) = tries_again_beside_another([say("c"), say("d")]).await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let began = tokio::time::Instant::now();
+    ask_for(&mut first, Verb::Session(SessionVerb::AbortRetry)).await.unwrap();
+    assert_eq!((first.turn_end().await.stop, began.elapsed().as_secs()), (Stop::Error, 0));
+    assert_eq!(second.turn_end().await.stop, Stop::EndTurn);
+}

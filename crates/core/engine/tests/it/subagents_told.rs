@@ -1,10 +1,10 @@
-//! Messages to a session that works for a call of another one, and to one that has done so.
+//! Messages to a session that works for a call of another one, and to one that has done so; and who is told for whom it works.
 
 use std::sync::Arc;
 
 use vocab::*;
 
-use crate::subagents::Family;
+use crate::subagents::{Family, family, subagent};
 use crate::support::*;
 
 #[tokio::test(start_paused = true)]
@@ -79,6 +79,10 @@ async fn nothing_is_begun_or_changed_beside_the_task_of_a_child() {
         let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
         assert_eq!(reply.result.unwrap_err().code, SlashCode::WorksForCall, "/{name}");
     }
+    // With one of them goes all that comes with it, and who wanted it hears which one that was.
+    let both = SessionVerb::SetAll(vec![Change::Title("refused".into()), Change::Model("other".into())]);
+    let fault = ask_for(&mut visitor, Verb::Session(both)).await.unwrap_err();
+    assert_eq!((fault.kind, fault.refused), (FaultKind::WorksForCall, Some(ChangeOf::Model)), "{fault}");
     // To look on and to name it is for everybody.
     for (name, args) in [("status", ""), ("model", ""), ("mode", ""), ("rename", "a child")] {
         let Ok(Reply::Slash(reply)) = ask_for(&mut visitor, slash(name, args)).await else { panic!("/{name}") };
@@ -86,5 +90,26 @@ async fn nothing_is_begun_or_changed_beside_the_task_of_a_child() {
     }
     assert_eq!(parent.turn_end().await.stop, Stop::EndTurn, "its parent heard nothing of that");
     let log = log_of(&stage, "s2").await;
-    assert!(!log.contains("other") && !log.contains("danger"), "{log}");
+    assert!(!["other", "danger", "refused"].iter().any(|word| log.contains(word)), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_learns_for_which_call_a_child_works() {
+    let player = Player::new([subagent(r#"{"task":"look around"}"#), held("on")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut watcher = stage.actor();
+    ask_for(&mut watcher, Verb::Watch { sessions: Watched::All, level: Level::Summaries }).await.unwrap();
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    watcher.settle().await;
+    let works_for = |session: &str| {
+        watcher.told.iter().rev().find_map(|told| match &told.event {
+            Event::Watch(WatchEvent::Stands(glance)) if told.session.as_str() == session => {
+                Some(glance.child_of.clone())
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(works_for("s1"), Some(None));
+    assert_eq!(works_for("s2"), Some(Some(("s1".into(), "c1".into()))));
 }

@@ -6,10 +6,28 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::{Later, ToolSpec};
+use crate::visible::is_ignorable;
 use crate::{CallId, Fault, FaultKind, Finish, Message, Prices, SessionId, TurnId, Usage};
 
 /// A name of a model that is longer is nobody's: whoever looks it up is told so, and it is neither kept nor sent.
 pub const MODEL_NAME_CHARS_MAX: usize = 200;
+/// Of a name that is none so much is repeated.
+const BEGINNING_CHARS: usize = 40;
+
+/// Whether it can be a model's name, of at most so many characters: somebody may have sent a letter where a name belongs, or a
+/// name that is not what it looks like.
+pub fn check_model_name(name: &str, chars_max: usize) -> Result<(), Fault> {
+    let begins: String = name.chars().take(BEGINNING_CHARS).collect();
+    let is_odd = |c: &char| c.is_control() || is_ignorable(*c) || matches!(c, '\u{2028}' | '\u{2029}');
+    let text = match (name.chars().find(is_odd).map(u32::from), name.chars().nth(chars_max)) {
+        (None, None) => return Ok(()),
+        (Some(code), _) => {
+            format!("no model {begins:?}: a name of a model has no control or invisible characters (U+{code:04X})")
+        }
+        (None, Some(_)) => format!("no model `{begins}…`: a name of a model has at most {chars_max} characters"),
+    };
+    Err(Fault::new(FaultKind::UnknownModel, text))
+}
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelInfo {

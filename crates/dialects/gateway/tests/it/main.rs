@@ -17,6 +17,7 @@ mod models;
 mod places;
 mod play;
 mod queue;
+mod refused;
 mod repeats;
 mod runs;
 mod sdk;

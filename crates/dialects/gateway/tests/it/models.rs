@@ -12,7 +12,7 @@ use vocab::{Chat, Fault, Later, ModelInfo, Provider, Store};
 use crate::play::{Play, paused, settle, show, shown};
 
 /// Two models and a tier, or what is left of them.
-struct Catalogue {
+pub(crate) struct Catalogue {
     tour: tour::Tour,
     /// The tier `fast`.
     fast: &'static str,
@@ -44,12 +44,12 @@ impl Provider for Catalogue {
     }
 }
 
-fn stored() -> Arc<FaultyStore> {
+pub(crate) fn stored() -> Arc<FaultyStore> {
     Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
 }
 
 /// One life of a process, with one connection; one follows the other on the same store.
-fn life(store: &Arc<FaultyStore>, provider: Arc<Catalogue>, story: impl AsyncFnOnce(&mut Play, usize)) {
+pub(crate) fn life(store: &Arc<FaultyStore>, provider: Arc<Catalogue>, story: impl AsyncFnOnce(&mut Play, usize)) {
     paused(async {
         let mut play = Play::with(StageOptions {
             provider,
@@ -65,7 +65,7 @@ fn life(store: &Arc<FaultyStore>, provider: Arc<Catalogue>, story: impl AsyncFnO
     paused(store.owner_died());
 }
 
-fn both() -> Arc<Catalogue> {
+pub(crate) fn both() -> Arc<Catalogue> {
     Catalogue::of(&["mock/alpha", "mock/beta"], "mock/beta")
 }
 

@@ -42,6 +42,7 @@ fn state(session: &str, turn: Option<&str>) -> State {
         lane_is_own: false,
         elevated_until_ms: None,
         model_called: None,
+        works_for: None,
     }
 }
 

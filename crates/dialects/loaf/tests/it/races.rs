@@ -51,6 +51,26 @@ fn who_works_for_another_session_says_so_and_gives_no_advice_that_does_not_help(
 }
 
 #[test]
+fn who_works_for_another_session_is_neither_stopped_nor_given_images() {
+    let mut talk = Talk::on(1);
+    talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
+    talk.tell("c1", Event::State(vocab::State { works_for: Some("c0".into()), ..crate::talk::state("c1", 1) }.into()));
+    for (method, params) in [
+        ("session.send", r#"{"session_id":"s1","text":"y","images":[{"path":"a.png"}]}"#),
+        ("session.send", r#"{"session_id":"s1","text":"y","images":[{"path":"a.png"}],"enqueue":true}"#),
+        ("history.clear_session", S1),
+        ("command.execute", r#"{"session_id":"s1","raw_command":"/forgeteverything"}"#),
+        ("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#),
+    ] {
+        talk.ask(method, params);
+    }
+    assert_eq!(count(&talk, "session_busy: this session works for a call of the session `c0`"), 5, "{}", talk.log);
+    assert_eq!(count(&talk, "use enqueue=true") + count(&talk, "interrupting"), 0, "{}", talk.log);
+    talk.ask("session.interrupt", S1);
+    assert_eq!(count(&talk, r#"{"interrupted":true"#), 1, "that is meant: {}", talk.log);
+}
+
+#[test]
 fn a_session_that_vanishes_answers_everybody() {
     let mut talk = Talk::on(2);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);

@@ -228,6 +228,7 @@ pub(crate) fn state(chat: &str, last_seq: u64) -> State {
         lane_is_own: false,
         elevated_until_ms: None,
         model_called: None,
+        works_for: None,
     }
 }
 

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AskId, Change, Delivery, DirectoryVerb, Drain, Image, Part, QueueVerb, SessionVerb, SteerPoint, TodoPhase,
-    TodoStatus, TodoTask, Verb, Which,
+    AskId, Change, Delivery, DirectoryVerb, Drain, Image, MODEL_NAME_CHARS_MAX, Part, QueueVerb, SessionVerb,
+    SteerPoint, TodoPhase, TodoStatus, TodoTask, Verb, Which, check_model_name,
 };
 use wire::Out;
 
+use crate::faults::said;
 use crate::frames::Writer;
 use crate::inbound::{Command, HostAnswer, PhaseMember, RpcCall, Text};
 use crate::models::LEVELS;
@@ -67,7 +68,7 @@ impl Rpc {
                 self.handoff = Some(Handoff { instructions: instructions.map(Into::into) });
                 self.move_then(Then::Clone(call), out);
             }
-            Command::Compact { instructions } => self.compact(call, instructions, out),
+            Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
             Command::AbortRetry => self.plain(call, Verb::Session(SessionVerb::AbortRetry), out),
             Command::AbortBash => self.plain(call, Verb::Session(SessionVerb::AbortShell), out),
             Command::Bash { command, aside } => {
@@ -260,10 +261,13 @@ impl Rpc {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
                 self.send(Verb::Session(SessionVerb::Set(Change::Model(slug))), why, out);
             }
-            None => {
-                self.moving = true;
-                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::FindModel(call, named), out);
-            }
+            None => match check_model_name(&named.shown(), MODEL_NAME_CHARS_MAX) {
+                Err(fault) => self.refuse(&call, &said(&fault), out),
+                Ok(()) => {
+                    self.moving = true;
+                    self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::FindModel(call, named), out);
+                }
+            },
         }
     }
 
@@ -325,19 +329,17 @@ impl Rpc {
         self.set_level(next, RpcPending::Level(call, next), out);
     }
 
-    /// Whether the session would do it is asked before anything is stopped for it.
-    fn compact(&mut self, call: RpcCall, instructions: Option<String>, out: &mut Out) {
-        if !self.view.run.is_on(&self.view.known) {
-            return self.stop_then(Then::Compact(call, instructions), out);
+    /// Stops what runs, then goes on. A session that works for another one is stopped for nothing else: who wants to leave it
+    /// goes, and who wants something of it hears why not.
+    fn stop_then(&mut self, then: Then, out: &mut Out) {
+        match (self.view.known.state.as_ref().and_then(|state| state.refuses()), then.done_there()) {
+            (Some(fault), Some(call)) => self.fault(call, &fault, out),
+            (Some(_), None) => self.go_on(then, out),
+            (None, _) => {
+                self.thens.push_back(then);
+                self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Stop, out);
+            }
         }
-        let verb = SessionVerb::Compact { instructions: instructions.as_deref().map(Into::into), wait: false };
-        self.send(Verb::Session(verb), RpcPending::TryCompact(call, instructions), out);
-    }
-
-    /// Stops what runs, then goes on.
-    pub(crate) fn stop_then(&mut self, then: Then, out: &mut Out) {
-        self.thens.push_back(then);
-        self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Stop, out);
     }
 
     fn move_then(&mut self, then: Then, out: &mut Out) {

@@ -1,6 +1,6 @@
 //! Another model, by name or the next one.
 
-use vocab::{Change, Fault, FaultKind, ModelInfo, Reply, SessionVerb, Verb};
+use vocab::{Change, Fault, FaultKind, MODEL_NAME_CHARS_MAX, ModelInfo, Reply, SessionVerb, Verb, check_model_name};
 use wire::Out;
 
 use crate::faults::said;
@@ -23,6 +23,8 @@ impl Rpc {
             Ok(_) => return self.model_now(call, scoped, out),
         };
         let error = match fault.kind {
+            // What is wrong with the name says more than that nobody has it.
+            FaultKind::UnknownModel if check_model_name(name, MODEL_NAME_CHARS_MAX).is_err() => said(fault),
             FaultKind::UnknownModel | FaultKind::NotFound => format!("Model not found: {name}"),
             FaultKind::Auth => format!("No API key for {name}"),
             _ => said(fault),

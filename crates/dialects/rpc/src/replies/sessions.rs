@@ -119,29 +119,26 @@ impl Rpc {
             self.respond(&call, None, out);
         }
         for then in std::mem::take(&mut self.thens) {
-            match then {
-                Then::Prompt(call, text) => self.prompt(call, text, out),
-                Then::New(call, parent) => {
-                    self.parent = parent.map(Into::into);
-                    self.go_to(Which::New, call, None, out);
-                }
-                Then::Switch(call, path) => self.go_to(Which::Path(PathBuf::from(path)), call, None, out),
-                Then::Branch(call, entry) => {
-                    self.send(
-                        Verb::Session(SessionVerb::Read { after: 0 }),
-                        RpcPending::Read(call, ReadFor::Branch { entry }),
-                        out,
-                    );
-                }
-                Then::Clone(call) => self.send(Verb::Fork { at: None }, RpcPending::Fork(call), out),
-                Then::Compact(call, instructions) => {
-                    let instructions = instructions.map(Into::into);
-                    self.send(
-                        Verb::Session(SessionVerb::Compact { instructions, wait: false }),
-                        RpcPending::Compact(call),
-                        out,
-                    );
-                }
+            self.go_on(then, out);
+        }
+    }
+
+    pub(crate) fn go_on(&mut self, then: Then, out: &mut Out) {
+        match then {
+            Then::Prompt(call, text) => self.prompt(call, text, out),
+            Then::New(call, parent) => {
+                self.parent = parent.map(Into::into);
+                self.go_to(Which::New, call, None, out);
+            }
+            Then::Switch(call, path) => self.go_to(Which::Path(PathBuf::from(path)), call, None, out),
+            Then::Branch(call, entry) => {
+                let verb = Verb::Session(SessionVerb::Read { after: 0 });
+                self.send(verb, RpcPending::Read(call, ReadFor::Branch { entry }), out);
+            }
+            Then::Clone(call) => self.send(Verb::Fork { at: None }, RpcPending::Fork(call), out),
+            Then::Compact(call, instructions) => {
+                let verb = SessionVerb::Compact { instructions: instructions.map(Into::into), wait: false };
+                self.send(Verb::Session(verb), RpcPending::Compact(call), out);
             }
         }
     }

@@ -48,6 +48,32 @@ fn a_model_that_is_not_listed_is_not_found() {
 }
 
 #[test]
+fn what_is_no_name_of_a_model_is_said_to_be_none_and_nobody_is_asked() {
+    let long = "x".repeat(201);
+    for (id, said) in [
+        (
+            "a\\u0007b",
+            "no model \"openai/a\\u{7}b\": a name of a model has no control or invisible characters (U+0007)",
+        ),
+        ("a\\u202eb", "no control or invisible characters (U+202E)"),
+        (long.as_str(), "xxx…`: a name of a model has at most 200 characters"),
+    ] {
+        let mut talk = Talk::open();
+        let (commands, frames) = talk.hear(set("openai", id));
+        assert!(commands.is_empty(), "{commands:?}");
+        let error = frames[0]["error"].as_str().unwrap();
+        assert!(error.contains(said) && error.len() < 200 && !error.contains(char::is_control), "{error:?}");
+    }
+    // One that is on a list all the same: its source says what is wrong with it.
+    let (odd, mut talk) = (model("openai", "a\u{7}b", "openai/a\u{7}b"), Talk::open());
+    talk.tell(Event::State(Arc::new(on(odd))));
+    let (commands, _) = talk.hear(set("openai", "a\\u0007b"));
+    let wrong = Fault::new(FaultKind::UnknownModel, "no model \"openai/a\\u{7}b\": it has control characters");
+    let (_, frames) = talk.reply(commands[0].tag, Err(wrong.clone()));
+    assert_eq!(frames[0]["error"], wrong.message);
+}
+
+#[test]
 fn a_model_that_is_listed_or_in_use_is_taken_by_its_own_name() {
     assert_eq!(served(two(), &set("openai", "mock/beta")).0, [r#"Set(Model("mock/beta"))"#]);
     assert_eq!(

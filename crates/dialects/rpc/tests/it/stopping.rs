@@ -106,20 +106,34 @@ fn every_one_of_two_compactions_in_one_write_is_answered() {
 }
 
 #[test]
-fn a_turn_is_stopped_for_a_compaction_only_where_the_session_lets_itself_be_compacted() {
-    let running = || {
+fn a_session_that_works_for_another_is_stopped_for_nothing_else() {
+    for (line, next) in [
+        (r#"{"id":2,"type":"new_session"}"#, Some("Open")),
+        (r#"{"id":2,"type":"switch_session","sessionPath":"/tmp/x.jsonl"}"#, Some("Open")),
+        (r#"{"id":2,"type":"clone"}"#, Some("Fork")),
+        (r#"{"id":2,"type":"handoff"}"#, Some("Fork")),
+        (r#"{"id":2,"type":"fork","entryId":"0a0a0a0a"}"#, Some("Read")),
+        (r#"{"id":2,"type":"branch","entryId":"0a0a0a0a"}"#, Some("Read")),
+        (r#"{"id":2,"type":"abort_and_prompt","message":"instead"}"#, None),
+        (COMPACT, None),
+    ] {
         let mut talk = Talk::open();
         talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
-        let (commands, _) = talk.hear(COMPACT);
-        assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Compact { .. })), "{commands:?}");
-        (talk, commands[0].tag)
-    };
-    let (mut talk, tag) = running();
-    let (commands, _) = talk.reply(tag, Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running")));
-    assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Interrupt { .. })), "{commands:?}");
-    let (mut talk, tag) = running();
-    let (commands, frames) = talk.reply(tag, Err(Fault::new(FaultKind::WorksForCall, "works for `s1`")));
-    assert!(commands.is_empty(), "{commands:?}");
-    let told = answer(&frames, &json!(2)).unwrap();
-    assert_eq!((&told["success"], &told["error"]), (&json!(false), &json!("works for `s1`")));
+        let state = vocab::State { works_for: Some("p".into()), ..crate::talk::state("s") };
+        talk.tell(Event::State(state.into()));
+        let (commands, frames) = talk.hear(line);
+        let verbs: Vec<String> = commands.iter().map(|command| testkit::verb_text(&command.verb)).collect();
+        match next {
+            // The host goes; the session that it was on works on.
+            Some(next) => assert!(verbs[0].starts_with(next), "{line}: {verbs:?} {frames:?}"),
+            None => {
+                assert!(verbs.is_empty(), "{line}: {verbs:?}");
+                let told = answer(&frames, &json!(2)).unwrap();
+                assert_eq!(told["success"], false);
+                assert!(told["error"].as_str().unwrap().contains("works for a call of the session `p`"), "{told}");
+            }
+        }
+        let (commands, _) = talk.hear(r#"{"id":4,"type":"abort"}"#);
+        assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Interrupt { .. })), "an abort is meant as one");
+    }
 }

@@ -183,6 +183,7 @@ pub(crate) fn state(session: &str) -> State {
         lane_is_own: false,
         elevated_until_ms: None,
         model_called: None,
+        works_for: None,
     }
 }
 

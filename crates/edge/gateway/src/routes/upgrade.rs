@@ -26,6 +26,7 @@ use crate::credentials::{Basis, CallerFound, subprotocol};
 use crate::entrance::{Caller, Entrance};
 use crate::http::{ReplyBody, RequestBody, Wire, header, reply};
 use crate::limits::{ENDING, KNOWN, PINGS, STRANGER};
+use crate::sockets::SocketEntry;
 use crate::state::ServerState;
 
 /// What becomes of the socket when it is one.
@@ -72,9 +73,10 @@ pub(super) async fn upgrade<S: Wire>(
         let Some((stream, first)) = naked::<S>(upgraded).await else { return };
         match admitted {
             Admitted::In { caller, basis, credential } => {
-                let socket = open(&state, &*entrance, *caller, (basis, credential), (stream, first));
+                let (entry, socket) = open(&state, &*entrance, *caller, (basis, credential), (stream, first));
                 drop((state, entrance));
                 socket.await;
+                drop(entry);
             }
             Admitted::Wrong => refuse(stream, first).await,
         }
@@ -154,28 +156,29 @@ async fn naked<S: Wire>(upgraded: OnUpgrade) -> Option<(S, Bytes)> {
     Some((parts.io.into_inner(), parts.read_buf))
 }
 
-/// Runs the entrance on the socket to its end.
+/// Runs the entrance on the socket to its end. It is open as long as its entry is kept, which is not left to the entrance: not
+/// every dialect has a use for who came.
 fn open<S: Wire>(
     state: &ServerState,
     entrance: &dyn Entrance,
     mut caller: Caller,
     (basis, credential): (Basis, CredentialKind),
     (stream, first): (S, Bytes),
-) -> Later<'static, Ended> {
+) -> (Arc<SocketEntry>, Later<'static, Ended>) {
     let (is_known, rules) = (caller.is_known(), entrance.rules());
     let once_known = (!is_known).then(|| (caller.principal.clone(), KNOWN));
     let options = SocketOptions { binary: rules.binary, on_close: rules.on_close, pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
-    let entry = state.add_socket(basis, kick.into(), caller.facts(credential));
-    caller.login.socket = Some(Arc::new(entry));
+    let entry = Arc::new(state.add_socket(basis, kick.into(), caller.facts(credential)));
+    caller.login.socket = Some(entry.clone());
     let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
     if rules.streams.is_none() {
-        return entrance.serve(caller, pipe, ending);
+        return (entry, entrance.serve(caller, pipe, ending));
     }
     let (pipe, carrying) = acp::joined(caller.connection.clone(), pipe);
     let serving = entrance.serve(caller, pipe, ending);
-    Box::pin(async move { tokio::join!(serving, carrying).0 })
+    (entry, Box::pin(async move { tokio::join!(serving, carrying).0 }))
 }
 
 /// One frame that says so, and the end.

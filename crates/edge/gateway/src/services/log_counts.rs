@@ -55,6 +55,10 @@ impl LogWatch for GatewayCounts {
         self.0.numbers.store.errors.one();
     }
 
+    fn unread(&self, _: &SessionId, _: &Fault) {
+        self.0.numbers.store.errors.one();
+    }
+
     fn deleted(&self, session: &SessionId) {
         lock(&self.0.touched).forget(session);
         lock(&self.0.asks).forget(session);

@@ -66,6 +66,11 @@ impl StoreNumbers {
         page.histogram(NAME, &[("sync", "no")], &self.written);
         page.histogram(NAME, &[("sync", "yes")], &self.synced);
         let errors = self.errors.get() as f64;
-        page.one("tillerman_store_errors_total", SampleKind::Counter, "Appends that failed.", errors);
+        page.one(
+            "tillerman_store_errors_total",
+            SampleKind::Counter,
+            "Appends to logs, and readings of them by their sessions, that failed.",
+            errors,
+        );
     }
 }

@@ -20,6 +20,8 @@ pub trait LogWatch: Send + Sync {
     fn copied(&self, _session: &SessionId, _entries: &[Arc<Entry>]) {}
     /// Something could not be written; it may be offered again.
     fn refused(&self, _session: &SessionId, _fault: &Fault) {}
+    /// A log could not be read for its session; it may be tried again.
+    fn unread(&self, _session: &SessionId, _fault: &Fault) {}
     fn deleted(&self, _session: &SessionId) {}
     /// The session is not in memory any more.
     fn released(&self, _session: &SessionId) {}
@@ -95,7 +97,8 @@ impl Store for WatchedStore {
         self.below.read(session, after, limit)
     }
     fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
-        self.below.window(session, upto)
+        let (window, session, watch) = (self.below.window(session, upto), session.clone(), self.watch.clone());
+        Box::pin(async move { window.await.inspect_err(|fault| watch.unread(&session, fault)) })
     }
     fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
         self.below.conversation(session, entries)

@@ -164,14 +164,14 @@ pub(super) struct FaultRecord {
 }
 impl From<&vocab::Fault> for FaultRecord {
     fn from(fault: &vocab::Fault) -> Self {
-        let vocab::Fault { kind, message, hints, status } = fault;
+        let vocab::Fault { kind, message, hints, status, refused: _ } = fault;
         Self { kind: (*kind).into(), message: message.clone(), hints: hints.clone(), status: *status }
     }
 }
 impl From<FaultRecord> for vocab::Fault {
     fn from(fault: FaultRecord) -> Self {
         let FaultRecord { kind, message, hints, status } = fault;
-        Self { kind: kind.into(), message, hints, status }
+        Self { kind: kind.into(), message, hints, status, refused: None }
     }
 }
 

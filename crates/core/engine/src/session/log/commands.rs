@@ -15,6 +15,8 @@ pub(crate) struct Provenance {
     pub(crate) by: Principal,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) trace: Option<Arc<str>>,
+    /// See [`vocab::Command::model`].
+    pub(crate) model: Option<Arc<str>>,
     /// The end of the time that it has ([`vocab::Command::limit_ms`]).
     pub(crate) until_ms: Option<i64>,
 }
@@ -28,6 +30,8 @@ pub(crate) struct Commands {
     acting: Option<Principal>,
     /// The trace that it belongs to.
     tracing: Option<Arc<str>>,
+    /// The model that it chooses if it is taken.
+    model: Option<Arc<str>>,
     /// The end of the time that it has.
     until_ms: Option<i64>,
 }
@@ -37,6 +41,7 @@ struct CommandUnderWay {
     by: Principal,
     key: Option<Arc<str>>,
     trace: Option<Arc<str>>,
+    model: Option<Arc<str>>,
     until_ms: Option<i64>,
     /// What it asks for ([`Keyed::of`]), once it is being carried out under its key.
     of: Option<u64>,
@@ -57,8 +62,8 @@ pub(crate) enum KeyedCommand {
 
 impl Commands {
     pub(crate) fn begin(&mut self, outbox: &Outbox, tag: Tag, provenance: Provenance) {
-        let Provenance { by, key, trace, until_ms } = provenance;
-        let command = CommandUnderWay { by, key, trace, until_ms, of: None, repeats: Vec::new() };
+        let Provenance { by, key, trace, model, until_ms } = provenance;
+        let command = CommandUnderWay { by, key, trace, model, until_ms, of: None, repeats: Vec::new() };
         self.under_way.insert((outbox.peer, tag), command);
     }
     /// What the peer asked for is not carried out for it any more. Gives back its repeats that waited for an answer.
@@ -115,6 +120,9 @@ impl Commands {
     pub(crate) fn trace(&self) -> Option<&Arc<str>> {
         self.tracing.as_ref()
     }
+    pub(crate) fn model(&self) -> Option<&Arc<str>> {
+        self.model.as_ref()
+    }
     pub(crate) fn until_ms(&self) -> Option<i64> {
         self.until_ms
     }
@@ -135,6 +143,7 @@ impl SessionLog {
         let command = commands.under_way.get(&(outbox.peer, tag));
         commands.acting = command.map(|command| command.by.clone());
         commands.tracing = command.and_then(|command| command.trace.clone());
+        commands.model = command.and_then(|command| command.model.clone());
         commands.until_ms = command.and_then(|command| command.until_ms);
     }
     /// As [`SessionLog::look_at`], of what a command has led to, which is `by`'s doing also when the sender is gone by now.
@@ -146,6 +155,7 @@ impl SessionLog {
         self.commands.answering = None;
         self.commands.acting = None;
         self.commands.tracing = None;
+        self.commands.model = None;
         self.commands.until_ms = None;
     }
 
@@ -193,7 +203,7 @@ mod tests {
         commands.begin(
             &outbox,
             tag,
-            Provenance { by: Principal::user("ann"), key: Some(key.into()), trace: None, until_ms: None },
+            Provenance { by: Principal::user("ann"), key: Some(key.into()), trace: None, model: None, until_ms: None },
         );
         (outbox, tag)
     }

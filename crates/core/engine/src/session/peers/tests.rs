@@ -118,6 +118,7 @@ fn opened() -> Opened {
         lane_is_own: false,
         elevated_until_ms: None,
         model_called: None,
+        works_for: None,
     };
     let (tools, notices, present) = Default::default();
     Opened { session: "s".into(), resumed: true, state, tools, notices, present }

@@ -314,7 +314,8 @@ impl SubagentWatcher {
 
     /// To one that is gone nothing needs to be said.
     async fn say(&self, tag: Tag, verb: SessionVerb) {
-        let provenance = self.by.clone().map(|by| Box::new(Provenance { by, key: None, trace: None, until_ms: None }));
+        let provenance =
+            self.by.clone().map(|by| Box::new(Provenance { by, key: None, trace: None, model: None, until_ms: None }));
         let _ = self.child.mail.send(Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance }).await;
     }
 

@@ -44,10 +44,12 @@ pub(crate) enum Effect {
     },
     /// A place where waiting messages may join; answered through [`Turn::joined`].
     SafePoint(SafePoint),
-    /// Wait before the next try; [`Turn::retry_due`] ends it.
+    /// Wait before the next try, and for a place; [`Turn::retry_due`] ends it.
     WaitRetry {
         ms: u64,
     },
+    /// The time has come to try again.
+    TryAgain,
     RetryStarted {
         attempt: u32,
     },

@@ -88,6 +88,7 @@ fn shown(effect: &Effect) -> String {
         Effect::Delegate { call, .. } => format!("delegate {}", call.id),
         Effect::SafePoint(point) => format!("at {point:?}"),
         Effect::WaitRetry { .. } => "wait".to_owned(),
+        Effect::TryAgain => "try again".to_owned(),
         Effect::RetryStarted { .. } => "retry".to_owned(),
         Effect::RetryEnded { ok, .. } => format!("retried {ok}"),
         Effect::FallBack(_) => "fall back".to_owned(),
