@@ -62,6 +62,36 @@ async fn an_operator_sees_who_is_connected_and_shows_somebody_out() {
     assert_eq!(audit["lines"][0]["by"], "token:main");
 }
 
+/// Whatever is spoken on it: a dialect that never asks who came must not be how a socket outlives its token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_ends_its_sockets_on_every_path() {
+    const PATHS: [&str; 7] = ["/", "/ws", "/serve", "/rpc", "/loaf", "/acp", "/terminal"];
+    let place = Place::new();
+    let gateway = place.start();
+    let token = |words: &[&str]| place.command().args(["gateway", "token"]).args(words).output().unwrap();
+    let made = token(&["--name", "lent", "--scopes", "read,chat,tools,admin"]);
+    let lent = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let mut sockets = Vec::new();
+    for path in PATHS {
+        let visitor = Visitor { token: Some(&lent), path: Some(path), ..Visitor::default() };
+        sockets.push(Socket::open_as(&gateway, &visitor).await.unwrap());
+    }
+    let mut operator = Socket::open(&gateway).await;
+    let seen = operator.call("system.connections", json!({})).await.unwrap();
+    let listed: Vec<_> = rows(&seen, "connections").iter().map(|it| it["path"].clone()).collect();
+    assert!(PATHS.iter().all(|path| listed.contains(&json!(path))), "{seen}");
+    let shown_out = rows(&seen, "connections").iter().find(|it| it["path"] == "/rpc").unwrap()["connectionId"].clone();
+    let closing = operator.call("system.closeConnection", json!({"connectionId": shown_out})).await.unwrap();
+    assert_eq!(closing, json!({"closed": true}));
+    assert!(token(&["--revoke", "lent"]).status.success());
+    for (path, mut socket) in PATHS.into_iter().zip(sockets) {
+        assert_eq!(socket.closed().await, Some(1008), "{path}");
+        let why = if path == "/rpc" { "operator" } else { "revoked" };
+        assert!(socket.why.contains(why), "{path}: {}", socket.why);
+    }
+    operator.call("system.info", json!({})).await.unwrap();
+}
+
 /// What a connection has done stands in the audit under one name.
 #[tokio::test]
 async fn a_connection_stays_with_the_token_that_it_came_with() {
