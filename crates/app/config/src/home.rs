@@ -58,15 +58,16 @@ impl Home {
         self.data.join("history")
     }
 
+    /// A link that leads nowhere is one of them: somebody has put it there, and is to hear that it cannot be read.
     pub fn user_files(&self) -> Vec<PathBuf> {
-        existing(&self.config, &USER_NAMES)
+        paths(&self.config, &USER_NAMES).filter(|path| path.symlink_metadata().is_ok()).collect()
     }
 }
 
 pub(super) fn workspace_files(workspace: &Path) -> Vec<PathBuf> {
-    existing(workspace, &WORKSPACE_NAMES)
+    paths(workspace, &WORKSPACE_NAMES).filter(|path| path.exists()).collect()
 }
 
-fn existing(directory: &Path, names: &[&str]) -> Vec<PathBuf> {
-    names.iter().map(|name| directory.join(name)).filter(|path| path.exists()).collect()
+fn paths(directory: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
+    names.iter().map(|name| directory.join(name))
 }

@@ -4,6 +4,10 @@ use std::net::IpAddr;
 
 use hyper::Uri;
 use hyper::http::uri::Scheme;
+use vocab::{Keyring, Secret};
+
+use crate::credentials::is_key;
+use crate::proxy::percent_decoded;
 
 /// The host of a base URL, in small letters; `None`: it has none.
 pub fn host(base_url: &str) -> Option<String> {
@@ -50,9 +54,32 @@ pub fn behind_host(base_url: &str) -> &str {
     &rest[rest.find(['/', '?', '#']).unwrap_or(rest.len())..]
 }
 
+/// Values in the query of an address that are to be kept from others, as they stand there and as a server reads them. What only
+/// says a version is none: errors are about that.
+pub(crate) fn address_keys(query: &str) -> Keyring {
+    let keys = Keyring::default();
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        let is_version = name.to_ascii_lowercase().ends_with("version");
+        if !is_version && Secret::new(value).is_some_and(|value| is_key(name, &value)) {
+            keys.learn(value);
+            keys.learn(&percent_decoded(value));
+        }
+    }
+    keys
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_query_has_keys_and_ordinary_words() {
+        let keys = address_keys(
+            "sig=CANARY-0123456789&api-version=2024-12-01-preview&token=short-1&q=a%2Fb-CANARY-678901&deployment=gpt",
+        );
+        let said = "no /v1?sig=CANARY-0123456789 for short-1, a/b-CANARY-678901 (a%2fb-CANARY-678901), gpt of 2024-12-01-preview";
+        assert_eq!(keys.scrub(said), "no /v1?sig=*** for short-1, *** (***), gpt of 2024-12-01-preview");
+    }
 
     #[test]
     fn hosts_and_this_machine_are_told_by_the_address() {

@@ -10,6 +10,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use tokio::sync::OnceCell;
 use vocab::{Fault, FaultKind, Keyring};
 
+use crate::address::address_keys;
 use crate::body::Pieces;
 use crate::connection::{Connection, ResponseBody, split};
 use crate::credentials::{KeyHeader, KnownCredentials, Late, Pass, Passes};
@@ -38,6 +39,8 @@ pub struct Http {
     key_name: Option<Arc<str>>,
     list_headers: &'static [&'static str],
     keyring: Keyring,
+    /// Keys in the address itself. They are that address's own: the ring of all keys would take the address for a leak.
+    address_keys: Keyring,
     pub(crate) idle: IdleConnections,
 }
 
@@ -133,6 +136,7 @@ impl Http {
             key_name: config.key_name,
             list_headers: config.list_headers,
             keyring: config.keyring,
+            address_keys: address_keys(uri.query().unwrap_or_default()),
             idle: IdleConnections::default(),
             dialer: Dialer {
                 server: server.clone(),
@@ -219,10 +223,13 @@ impl Http {
         fault
     }
 
+    /// A server repeats what it was sent, and one behind a common proxy may have heard the keys of others.
     fn masked(&self, text: &str) -> String {
+        let text = self.address_keys.scrub(text);
+        let text = self.keyring.scrub(&text);
         match self.live {
-            true => fault::sealed(text, &self.passes.secrets()),
-            false => fault::sealed(text, self.pass.get().map_or(&[], |pass| &pass.secrets)),
+            true => fault::sealed(&text, &self.passes.secrets()),
+            false => fault::sealed(&text, self.pass.get().map_or(&[], |pass| &pass.secrets)),
         }
     }
 

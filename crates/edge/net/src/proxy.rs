@@ -89,7 +89,7 @@ impl ProxyRules {
 }
 
 /// `%41` is `A`; what is no escape stays.
-fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
