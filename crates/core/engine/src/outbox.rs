@@ -31,6 +31,10 @@ const GLANCES_MAX: usize = 16 * 1024;
 /// A reader that may be dropped and takes nothing for this long is not waited for any more.
 const HELD: Duration = Duration::from_millis(100);
 
+/// One event counts for no more than this when it is asked whether a peer reads: a long one says nothing about that, neither for
+/// itself nor for the short ones that come right behind it. Who is let go at 2 MiB is so behind four long ones.
+const EVENT_COUNTS_MAX: usize = 512 * 1024;
+
 /// What happens when a peer does not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slow {
@@ -54,8 +58,9 @@ struct Inner {
     queue: VecDeque<Told>,
     /// Of what is told to it as a peer: this is what its sessions and its own commands wait for.
     bytes: usize,
-    /// Of these, of what it is told of the past: that comes a page at a time, and each waits until the one before was taken.
-    past_bytes: usize,
+    /// Of these, what shows that the peer does not read: of each event [`counted`], and nothing of the past, which comes a page at
+    /// a time, each when the one before was taken.
+    lag_bytes: usize,
     /// Of what some session keeps back for it; likewise.
     kept_bytes: usize,
     /// Of what is in the queue because it watches. Nobody waits for that.
@@ -118,7 +123,7 @@ impl Outbox {
         let cost = weight::event(&told.event);
         // How long an event is says nothing about how fast the peer reads: what waits before it does.
         if let Slow::DropAt(most) = self.slow
-            && inner.bytes.saturating_sub(inner.past_bytes) >= most
+            && inner.lag_bytes >= most
         {
             inner.queue.push_back(Told::new(told.session, Event::Gone { fault: Fault::too_slow() }));
             (inner.closed, inner.let_go) = (true, true);
@@ -128,8 +133,10 @@ impl Outbox {
         } else if let Some(told) = inner.merge(told) {
             inner.queue.push_back(told);
             inner.bytes += cost;
+            inner.lag_bytes += counted(cost);
         } else {
             inner.bytes += cost - EVENT_BYTES;
+            inner.lag_bytes += cost - EVENT_BYTES;
         }
         if let Some(reader) = inner.reader.take() {
             reader.wake();
@@ -148,7 +155,6 @@ impl Outbox {
         }
         let cost = weight::event(&told.event);
         inner.bytes += cost;
-        inner.past_bytes += cost;
         inner.queue.push_back(told);
         if let Some(reader) = inner.reader.take() {
             reader.wake();
@@ -275,7 +281,7 @@ impl Outbox {
             return Poll::Pending;
         }
         into.extend(inner.queue.drain(..));
-        (inner.bytes, inner.past_bytes, inner.watched_bytes) = (0, 0, 0);
+        inner.forget_bytes();
         inner.held = None;
         if let Some(watched) = inner.watched.take() {
             let missed = watched.missed.into_iter();
@@ -322,7 +328,7 @@ impl Outbox {
         let mut inner = self.lock();
         inner.closed = true;
         inner.queue.clear();
-        (inner.bytes, inner.past_bytes, inner.watched_bytes) = (0, 0, 0);
+        inner.forget_bytes();
         inner.unshown = None;
         inner.watched = None;
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
@@ -332,7 +338,17 @@ impl Outbox {
     }
 }
 
+/// What an event of that size says about whether its reader reads.
+fn counted(cost: usize) -> usize {
+    cost.min(EVENT_COUNTS_MAX)
+}
+
 impl Inner {
+    /// Nothing is unsent any more.
+    fn forget_bytes(&mut self) {
+        (self.bytes, self.lag_bytes, self.watched_bytes) = (0, 0, 0);
+    }
+
     fn has_room(&self) -> bool {
         self.bytes + self.kept_bytes < OUTBOX_BYTES_MAX
     }
@@ -367,7 +383,9 @@ impl Inner {
         if let Some(at) = self.queue.iter().rposition(is_old)
             && let Some(old) = self.queue.remove(at)
         {
-            self.bytes = self.bytes.saturating_sub(weight::event(&old.event));
+            let cost = weight::event(&old.event);
+            self.bytes = self.bytes.saturating_sub(cost);
+            self.lag_bytes = self.lag_bytes.saturating_sub(counted(cost));
         }
     }
 

@@ -18,7 +18,9 @@ mod user;
 pub use clock::{WallClock, now_ms};
 pub use ending::DaemonEnding;
 pub use frame_log::FrameLog;
-pub use notes::{DaemonLog, NoteFormat, NoteLevel, NoteListener, is_noted, keep_log, note, note_at, notes_dropped};
+pub use notes::{
+    DaemonLog, NoteFormat, NoteLevel, NoteListener, is_noted, keep_log, note, note_at, note_whole, notes_dropped,
+};
 pub use principal_cell::PrincipalCell;
 pub use pump::{Ended, Gone, NoOwnCalls, OnLost, OwnCalls, PumpOptions, pump, pump_messages};
 pub use runtime::{daemon_runtime, runtime_on};

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vocab::Keyring;
@@ -17,6 +18,8 @@ use vocab::masking::mask;
 const NOTE_BYTES_MAX: usize = 4096;
 /// The most of a text that one note has; JSON writes a character in up to six bytes.
 const TEXT_BYTES_MAX: usize = NOTE_BYTES_MAX - 512;
+/// How long the reader of a question may take for each line of it.
+const WHOLE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// What an incident's note begins with; its id stands behind it, and before a colon.
 const INCIDENT: &str = "incident ";
 
@@ -124,12 +127,41 @@ pub fn note_at(level: NoteLevel, text: &str) {
     write_if_possible(line.as_bytes());
 }
 
-/// One note is one line, a terminal obeys nothing in it that came from outside, and no secret stands in it.
+/// Writes all of it, in as many lines as that takes: somebody decides by what they read here, and what is missing would be what they
+/// allow unseen. A reader who is behind is waited for, a while.
+pub fn note_whole(text: &str) {
+    let text = visible(text, LOG.get().and_then(|log| log.keyring.get()));
+    for piece in pieces(&text) {
+        if !wait_until_writable(WHOLE_WAIT_MAX) {
+            // Whoever does not read this reads no question.
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        write_if_possible(format!("tillerman: {piece}\n").as_bytes());
+    }
+}
+
+/// One note is one line.
 fn readable(text: &str, keyring: Option<&Keyring>) -> String {
-    let text = keyring.map_or(text.into(), |keyring| keyring.scrub(text));
-    let mut text = visible_line(&mask(&text));
+    let mut text = visible(text, keyring);
     text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
     text
+}
+
+/// A terminal obeys nothing in it that came from outside, and no secret stands in it.
+fn visible(text: &str, keyring: Option<&Keyring>) -> String {
+    let text = keyring.map_or(text.into(), |keyring| keyring.scrub(text));
+    visible_line(&mask(&text))
+}
+
+/// The text, broken where a line is full.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let (piece, behind) = rest?.split_at(rest?.floor_char_boundary(TEXT_BYTES_MAX));
+        rest = (!behind.is_empty()).then_some(behind);
+        Some(piece)
+    })
 }
 
 fn json_line(time: &str, level: NoteLevel, text: &str) -> String {
@@ -147,14 +179,15 @@ fn json_line(time: &str, level: NoteLevel, text: &str) -> String {
     }
 }
 
-fn write_if_possible(line: &[u8]) {
+fn wait_until_writable(at_most: Duration) -> bool {
     let stderr = std::io::stderr();
-    let writable = {
-        let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
-            && fds[0].revents().contains(PollFlags::OUT)
-    };
-    if !writable || stderr.lock().write_all(line).is_err() {
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    let at_most = Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: i64::from(at_most.subsec_nanos()) };
+    poll(&mut fds, Some(&at_most)).is_ok_and(|ready| ready > 0) && fds[0].revents().contains(PollFlags::OUT)
+}
+
+fn write_if_possible(line: &[u8]) {
+    if !wait_until_writable(Duration::ZERO) || std::io::stderr().lock().write_all(line).is_err() {
         DROPPED.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -162,6 +195,15 @@ fn write_if_possible(line: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_broken_and_nothing_of_it_is_missing() {
+        let text = format!("{}\u{e9}; touch HIDDEN", "x".repeat(2 * TEXT_BYTES_MAX - 1));
+        let all: Vec<&str> = pieces(&text).collect();
+        assert_eq!((all.len(), all.concat()), (3, text.clone()));
+        assert!(all.iter().all(|piece| piece.len() <= TEXT_BYTES_MAX));
+        assert_eq!(pieces("").collect::<Vec<_>>(), [""]);
+    }
 
     /// Each of them would write a second line, move the cursor, or make a line read differently from what it says.
     const HOSTILE: [&str; 20] = [

@@ -168,11 +168,11 @@ impl Console {
         }
     }
 
-    /// One line for stderr, with nothing of ours in its way.
+    /// One line for stderr, broken where it is long, with nothing of ours in its way.
     pub fn aside(&self, line: &str) {
-        let Some(inner) = &self.0 else { return host::note(line) };
+        let Some(inner) = &self.0 else { return host::note_whole(line) };
         let _ = inner.apply(|screen, _, size| screen.hide(size));
-        host::note(line);
+        host::note_whole(line);
         let _ = inner.apply(|screen, now, size| screen.redrawn(now, size));
     }
 

@@ -119,7 +119,7 @@ fn escape_stops_the_turn_and_runs_none_of_the_lines_that_wait() {
 #[test]
 fn what_was_typed_before_a_question_of_run_is_no_answer_to_it() {
     let place = playing(ASKS);
-    let steps = [("wait for it", "y\ry"), ("[?]", "\r"), ("type y, n, a or ?", "n\r")];
+    let steps = [("wait for it", "y\ry"), ("[?]", "\r"), ("type y, n, a or ?", ""), ("[?]", "n\r")];
     let (code, seen) = typed(&place, SCREEN, &["run", "go"], &steps);
     assert_eq!(code, Some(0), "{seen}");
     assert!(!place.file("ALLOWED").exists() && seen.contains("denied by the user"), "{seen}");

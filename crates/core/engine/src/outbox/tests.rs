@@ -205,3 +205,23 @@ fn a_page_of_the_past_drops_nobody() {
     outbox.push(reply(1, entries(10)));
     assert!(!outbox.is_open(), "what is new was not taken");
 }
+
+#[test]
+fn a_long_event_and_the_short_ones_behind_it_drop_nobody() {
+    let most = 2 * 1024 * 1024;
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(most));
+    for tag in 0..3 {
+        outbox.push(reply(tag, entries(2 * most)));
+        outbox.push(reply(tag, Reply::Done));
+    }
+    assert!(outbox.is_open());
+    outbox.push(reply(3, entries(2 * most)));
+    outbox.push(reply(4, Reply::Done));
+    assert!(!outbox.is_open(), "who takes none of four long ones does not read");
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(most));
+    for tag in 0..20 {
+        outbox.push(reply(tag, entries(2 * most)));
+        assert_eq!(drained(&outbox).len(), 1);
+    }
+    assert!(outbox.is_open());
+}
