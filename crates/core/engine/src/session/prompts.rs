@@ -381,12 +381,17 @@ impl Session {
     }
 
     pub(super) fn interrupt_turn(&mut self) {
+        let meant = self.activity.turn_id();
         let cancelled = || Fault::new(FaultKind::Cancelled, "Compaction cancelled");
         if self.activity.is_compaction_next() {
             self.give_up_next_compaction(cancelled());
         }
         if self.activity.is_compacting() {
             self.cancel_compaction(cancelled());
+        }
+        // A message that waited for the compaction runs by now, and nobody wants to stop that.
+        if self.activity.turn_id() != meant {
+            return;
         }
         if self.subagents.is_lent && self.close_subagents() {
             return;

@@ -137,14 +137,39 @@ async fn an_interrupt_stops_the_turn_and_lets_it_run() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_while_it_runs_cancels_it_and_the_lane_goes_on() {
-    let (_stage, mut actor) = busy(vec![slow_words(), held("sum")]).await;
+    let (stage, mut actor) = busy(vec![slow_words(), held("sum"), say("went on")]).await;
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
     settled(&mut actor).await;
-    assert!(order(&actor).contains(&"user next".to_owned()));
+    let log = log(&stage).await;
+    assert!(log.contains("assistant: went on (Stop)"), "what waited is not what was to stop: {log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_takes_the_place_of_what_runs_stops_it_and_not_itself() {
+    let player = Player::new([say("one"), say("two"), held("sum"), say("went on")]);
+    let stage = stage_with(&player, |options| {
+        options.tune = Box::new(|settings| {
+            settings.compaction.keep_pct = 1;
+            settings.lane.mode = LaneMode::Interrupt;
+        });
+    });
+    let mut actor = stage.open().await;
+    for _ in 0..2 {
+        actor.prompt(LONG).await;
+        settled(&mut actor).await;
+        actor.forget();
+    }
+    let tag = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
+    actor.deliver("now", Delivery::Policy).await;
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
+    settled(&mut actor).await;
+    let log = log(&stage).await;
+    assert!(log.contains("assistant: went on (Stop)"), "{log}");
 }
 
 #[tokio::test(start_paused = true)]
