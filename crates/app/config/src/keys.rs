@@ -87,7 +87,7 @@ pub enum SettingValue {
     Providers(Vec<super::ProviderEntry>),
     /// Names, each with one model or more.
     Slugs(Vec<(String, Vec<String>)>),
-    Lanes(Vec<(String, super::LaneWish)>),
+    Lanes(Vec<(String, vocab::LaneWish)>),
     Gates(Vec<(String, bool)>),
 }
 

@@ -1,6 +1,6 @@
 //! `server.queue` and what it says otherwise for single channels and sessions.
 
-use vocab::{Coalesce, LaneMode, LanePolicy, Overflow};
+use vocab::{Coalesce, LaneMode, LaneWish, Overflow};
 
 use super::keys::snake;
 use super::model_entry::{SettingProblem, stranger, wrong};
@@ -14,31 +14,6 @@ pub(super) const CAP_MAX: u64 = 1_000;
 pub(super) const DEBOUNCE_MS_MAX: u64 = 60_000;
 
 const KEYS: [&str; 6] = ["mode", "cap", "overflow", "debounce_ms", "summarize_overflow", "coalesce"];
-
-/// What somebody wants to be otherwise than usual.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct LaneWish {
-    pub mode: Option<LaneMode>,
-    pub cap: Option<usize>,
-    pub overflow: Option<Overflow>,
-    pub debounce_ms: Option<u64>,
-    pub summarise: Option<bool>,
-    pub coalesce: Option<Coalesce>,
-}
-
-impl LaneWish {
-    pub fn over(self, usual: LanePolicy) -> LanePolicy {
-        LanePolicy {
-            mode: self.mode.unwrap_or(usual.mode),
-            cap: self.cap.unwrap_or(usual.cap),
-            overflow: self.overflow.unwrap_or(usual.overflow),
-            debounce_ms: self.debounce_ms.unwrap_or(usual.debounce_ms),
-            summarise: self.summarise.unwrap_or(usual.summarise),
-            coalesce: self.coalesce.unwrap_or(usual.coalesce),
-            ..usual
-        }
-    }
-}
 
 pub(super) fn mode(word: &str) -> Option<LaneMode> {
     Some(match word {

@@ -40,7 +40,6 @@ pub use edit::{Set, add, set, unset};
 pub use guarded::Guarded;
 pub use home::Home;
 pub use keys::{KEYS, ROUNDS_USUAL, SettingKey, SettingValue};
-pub use lanes::LaneWish;
 pub use model_entry::ConfiguredModel;
 pub use outside::{OutsideEdit, OutsideRefused, plan_outside};
 pub use played::{SCRIPT_PREFIX, TOUR_PREFIX, is_script};

@@ -2,11 +2,11 @@
 //! is secret. By type first, then by name, then by what the text looks like. Also what a second reading has changed.
 
 use serde_json::{Map, Value, json};
-use vocab::{Coalesce, LaneMode, McpTransport, Overflow};
+use vocab::{Coalesce, LaneMode, LaneWish, McpTransport, Overflow};
 
 use super::addresses::without_secrets;
 use super::keys::SettingValue;
-use super::{Configuration, KEYS, LaneWish, ProviderEntry, ServerConfig};
+use super::{Configuration, KEYS, ProviderEntry, ServerConfig};
 
 const MASK: &str = "***";
 

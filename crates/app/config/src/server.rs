@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use vocab::{LanePolicy, Secret};
+use vocab::{LanePolicy, LaneWish, Secret};
 
 use super::keys::SettingValue;
-use super::{Configuration, LaneWish, lanes};
+use super::{Configuration, lanes};
 
 /// The port of Flynn's, so that its clients find ours.
 const PORT: u16 = 18_800;
@@ -245,6 +245,7 @@ impl Configuration {
             debounce_ms: self.count("server.queue.debounce_ms"),
             summarise: self.switch("server.queue.summarize_overflow"),
             coalesce: self.text("server.queue.coalesce").and_then(lanes::coalesce),
+            ..LaneWish::default()
         };
         QueueConfig {
             usual: wish.over(LanePolicy::default()),

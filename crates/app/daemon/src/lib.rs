@@ -15,4 +15,4 @@ pub use login::login;
 pub use server::{access, addresses, doubts, service_settings};
 pub use settle::settle;
 pub use source::{SettingsPlace, SettingsService, SettingsSource};
-pub use take_up::take_up;
+pub use take_up::{UsualOf, take_up};

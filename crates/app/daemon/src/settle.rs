@@ -38,6 +38,7 @@ fn conduct(server: &ServerConfig) -> Conduct {
             true => WaitingOnRestart::GoesOn,
             false => WaitingOnRestart::Dropped,
         },
+        begins_with_settings: false,
     }
 }
 

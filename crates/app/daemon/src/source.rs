@@ -8,7 +8,7 @@ use config::{Configuration, OutsideRefused, ServerConfig, SettingChange};
 use engine::Engine;
 use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSetting, NotSet, Reloaded, ServerHandle};
 use serde_json::{Value, json};
-use vocab::{Fault, Later, SessionId, Settings};
+use vocab::{Conduct, Fault, Later, SessionId, Settings};
 
 use crate::{access, doubts, service_settings, settle};
 
@@ -66,6 +66,14 @@ impl SettingsSource {
 
     fn holds(&self) -> MutexGuard<'_, (Configuration, Arc<ServerConfig>)> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a session of this id starts with that the gateway's own dialect makes. What is set there was said by somebody who may
+    /// be gone before the first prompt.
+    pub fn usual_here(&self, session: &SessionId) -> Settings {
+        let mut settings = self.usual(session);
+        settings.conduct = Arc::new(Conduct { begins_with_settings: true, ..Conduct::clone(&settings.conduct) });
+        settings
     }
 
     /// What a session of this id starts with.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, TurnsHeld};
-use vocab::{Fault, FaultKind, Query, SessionId, Store};
+use vocab::{Fault, FaultKind, Query, SessionId, Settings, Store};
 
 /// Sessions taken up at once after a start.
 const TAKEN_UP_AT_ONCE: usize = 8;
@@ -20,9 +20,12 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(60);
 /// No longer than this a new message waits for old ones to get in line before it.
 const HELD_MAX: Duration = Duration::from_secs(5);
 
+/// What a session starts with beside what its log says: the rules of its lane may be for it alone.
+pub type UsualOf = Arc<dyn Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync>;
+
 /// What the last process left unfinished goes on. Where turns have a bound none begins, from this call on, before all that
 /// waited are in line again in their order.
-pub fn take_up(engine: Engine, store: Arc<dyn Store>) -> impl Future<Output = ()> + Send {
+pub fn take_up(engine: Engine, store: Arc<dyn Store>, usual: UsualOf) -> impl Future<Output = ()> + Send {
     let held = engine.hold_turns();
     let expiry = held.expire(HELD_MAX);
     let expiry = async move {
@@ -30,13 +33,13 @@ pub fn take_up(engine: Engine, store: Arc<dyn Store>) -> impl Future<Output = ()
             host::note("what waited takes long to read: new messages may run before it");
         }
     };
-    let taking_up = take_up_all(engine, store, held);
+    let taking_up = take_up_all(engine, store, usual, held);
     async move {
         tokio::join!(taking_up, expiry);
     }
 }
 
-async fn take_up_all(engine: Engine, store: Arc<dyn Store>, held: TurnsHeld) {
+async fn take_up_all(engine: Engine, store: Arc<dyn Store>, usual: UsualOf, held: TurnsHeld) {
     let mut waits = RetryWaits(RETRY_WAIT);
     let mut held = held;
     let mut left = loop {
@@ -48,7 +51,7 @@ async fn take_up_all(engine: Engine, store: Arc<dyn Store>, held: TurnsHeld) {
     };
     let mut noted = HashSet::new();
     loop {
-        left = take_up_these(&engine, left, &held, &mut noted).await;
+        left = take_up_these(&engine, &usual, left, &held, &mut noted).await;
         if left.is_empty() {
             return;
         }
@@ -68,6 +71,7 @@ async fn unfinished(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, Fault> {
 /// Gives back those that the store would not give: another process may have kept it locked.
 async fn take_up_these(
     engine: &Engine,
+    usual: &UsualOf,
     sessions: Vec<SessionId>,
     held: &TurnsHeld,
     noted: &mut HashSet<SessionId>,
@@ -77,8 +81,8 @@ async fn take_up_these(
     loop {
         while under_way.len() < TAKEN_UP_AT_ONCE {
             let Some(session) = left.next() else { break };
-            let (engine, held) = (engine.clone(), held.clone());
-            under_way.spawn(async move { (engine.take_up(&session, held).await, session) });
+            let (engine, usual, held) = (engine.clone(), usual(&session), held.clone());
+            under_way.spawn(async move { (engine.take_up(&session, usual, held).await, session) });
         }
         let (fault, session) = match under_way.join_next().await {
             None => return again,
@@ -111,7 +115,7 @@ mod tests {
     use testkit::Stage;
     use testkit::faulty::FaultyStore;
     use testkit::stage::StageOptions;
-    use vocab::{Delivery, OnRestart, Open, Settings, Which};
+    use vocab::{Delivery, OnRestart, Open, Which};
 
     use super::*;
 
@@ -134,7 +138,7 @@ mod tests {
         store.owner_died().await;
         let next = stage(&store);
         store.fail_acquire(2);
-        let taking_up = tokio::spawn(take_up(next.engine.clone(), store.clone()));
+        let taking_up = tokio::spawn(take_up(next.engine.clone(), store.clone(), Arc::new(|_| None)));
         tokio::time::sleep(RETRY_WAIT / 2).await;
         assert_eq!(next.engine.live().len(), 2, "one is not given");
         tokio::time::sleep(RETRY_WAIT).await;
@@ -154,10 +158,10 @@ mod tests {
         store.owner_died().await;
         let next = stage(&store);
         store.fail_read(1);
-        let told = next.engine.take_up(&"s1".into(), TurnsHeld::default()).await.unwrap_err();
+        let told = next.engine.take_up(&"s1".into(), None, TurnsHeld::default()).await.unwrap_err();
         assert_eq!(told.kind, FaultKind::Store, "{told}");
         // It goes on by itself when it can be read, and who asks then hears nothing bad.
         tokio::time::sleep(RETRY_WAIT_MAX).await;
-        next.engine.take_up(&"s1".into(), TurnsHeld::default()).await.unwrap();
+        next.engine.take_up(&"s1".into(), None, TurnsHeld::default()).await.unwrap();
     }
 }

@@ -30,8 +30,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
-    Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
+    Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, LanePolicy, McpServers, OnRestart,
+    Open, PeerId, Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -195,6 +195,26 @@ impl Engine {
         *self.shared.defaults.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
+    /// What is usual for queues has changed: sessions in memory that go by it follow, before whatever is said to them next. Those
+    /// that were opened with rules of another wire keep them.
+    pub fn change_usual_lanes(
+        &self,
+        before: impl Fn(&SessionId) -> LanePolicy,
+        after: impl Fn(&SessionId) -> LanePolicy,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let changes = self.shared.registry.live().into_iter().filter_map(move |handle| {
+            let (before, after) = (before(&handle.id), after(&handle.id));
+            (before != after).then_some((handle, before, after))
+        });
+        let changes: Vec<_> = changes.collect();
+        async move {
+            for (handle, before, after) in changes {
+                // One that has ended comes back with what is usual then.
+                let _ = handle.mail.send(Mail::UsualLane { before, after }).await;
+            }
+        }
+    }
+
     /// How many sessions are parked: what their logs do not say is in memory, and nothing else.
     pub fn parked(&self) -> usize {
         self.shared.registry.parked()
@@ -209,13 +229,19 @@ impl Engine {
     /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
     /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
     /// An error where its log cannot be read now; it tries again by itself.
+    /// `usual`: what it starts with beside what its log says; `None`: the defaults.
     /// `held`: the session lets go of it when it is in line for a place itself.
-    pub async fn take_up(&self, session: &SessionId, held: TurnsHeld) -> Result<(), Fault> {
+    pub async fn take_up(
+        &self,
+        session: &SessionId,
+        usual: Option<Arc<Settings>>,
+        held: TurnsHeld,
+    ) -> Result<(), Fault> {
         // Exactly this one: a name may be the beginning of another.
         if !self.shared.is_known(session).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`")));
         }
-        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(Which::Named(session.clone())) };
+        let open = Open { on_restart: Some(OnRestart::Continue), usual, ..Open::new(Which::Named(session.clone())) };
         let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
         let (told, read) = oneshot::channel();

@@ -19,6 +19,8 @@ pub enum Level {
 pub struct Abilities {
     /// It can answer questions. Where no peer can, nothing is asked: what a mode leaves open is denied.
     pub answers: bool,
+    /// Its wire sets no time for an answer: while it is here a question waits for it. Else [`crate::AskWait::answerable_ms`] does.
+    pub has_time: bool,
     /// It can show the dialogs of extensions, too. Where no peer can, they are dismissed at once.
     pub dialogs: bool,
     pub level: Level,
@@ -32,6 +34,7 @@ pub struct Abilities {
 
 impl Default for Abilities {
     fn default() -> Self {
-        Self { answers: true, dialogs: true, level: Level::default(), editor: None, tools: None, only_listens: false }
+        let level = Level::default();
+        Self { answers: true, has_time: true, dialogs: true, level, editor: None, tools: None, only_listens: false }
     }
 }

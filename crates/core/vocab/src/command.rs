@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
-    HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query,
+    HookVerdict, ItemId, Json, LaneWish, Level, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query,
     Required, RetryPolicy, SessionId, Settings, SignInMode, Tag, TodoPhase, TurnId, Watched,
 };
 
@@ -418,7 +418,8 @@ pub enum Change {
     /// The language that people want to be answered in, as they write it.
     Locale(Option<Arc<str>>),
     Todos(Vec<TodoPhase>),
-    Lane(LanePolicy),
+    /// Rules of its own for its queue, beside those that it has of its own already.
+    Lane(LaneWish),
     /// The session has no rules of its own for its queue any more: those that are usual hold.
     LaneUsual,
     /// Until then what would be asked is allowed; `None`: no more.

@@ -17,6 +17,8 @@ pub struct Conduct {
     /// A model that says nothing counts as well, whatever its client would let it; else that has its own limit.
     pub models_stall: bool,
     pub waiting_on_restart: WaitingOnRestart,
+    /// A setting begins the log of a session that has none yet. Else it is written with the first prompt.
+    pub begins_with_settings: bool,
 }
 
 impl Default for Conduct {
@@ -28,6 +30,7 @@ impl Default for Conduct {
             stall_ms: STALL_MS_DEFAULT,
             models_stall: false,
             waiting_on_restart,
+            begins_with_settings: false,
         }
     }
 }
@@ -65,7 +68,7 @@ impl ToolRules {
 /// How long a question about a call waits for an answer; then it is a no. `None`: for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct AskWait {
-    /// While somebody is here who can answer.
+    /// While somebody is here who can answer, and nobody who has time ([`crate::Abilities::has_time`]).
     pub answerable_ms: Option<u64>,
     /// While nobody is here at all.
     pub alone_ms: Option<u64>,

@@ -160,6 +160,77 @@ impl Default for LanePolicy {
     }
 }
 
+/// What of a lane's policy somebody wants to be otherwise; the rest follows what is usual.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LaneWish {
+    pub mode: Option<LaneMode>,
+    pub cap: Option<usize>,
+    pub overflow: Option<Overflow>,
+    pub debounce_ms: Option<u64>,
+    pub coalesce: Option<Coalesce>,
+    pub summarise: Option<bool>,
+    pub steer_drain: Option<Drain>,
+    pub follow_up_drain: Option<Drain>,
+    pub steer_point: Option<SteerPoint>,
+    pub late_steer: Option<LateSteer>,
+}
+
+impl LaneWish {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The policy that holds where this one is usual.
+    pub fn over(self, usual: LanePolicy) -> LanePolicy {
+        LanePolicy {
+            mode: self.mode.unwrap_or(usual.mode),
+            cap: self.cap.unwrap_or(usual.cap),
+            overflow: self.overflow.unwrap_or(usual.overflow),
+            debounce_ms: self.debounce_ms.unwrap_or(usual.debounce_ms),
+            coalesce: self.coalesce.unwrap_or(usual.coalesce),
+            summarise: self.summarise.unwrap_or(usual.summarise),
+            steer_drain: self.steer_drain.unwrap_or(usual.steer_drain),
+            follow_up_drain: self.follow_up_drain.unwrap_or(usual.follow_up_drain),
+            steer_point: self.steer_point.unwrap_or(usual.steer_point),
+            late_steer: self.late_steer.unwrap_or(usual.late_steer),
+        }
+    }
+
+    /// Both, where they differ the newer one.
+    pub fn then(self, newer: LaneWish) -> LaneWish {
+        LaneWish {
+            mode: newer.mode.or(self.mode),
+            cap: newer.cap.or(self.cap),
+            overflow: newer.overflow.or(self.overflow),
+            debounce_ms: newer.debounce_ms.or(self.debounce_ms),
+            coalesce: newer.coalesce.or(self.coalesce),
+            summarise: newer.summarise.or(self.summarise),
+            steer_drain: newer.steer_drain.or(self.steer_drain),
+            follow_up_drain: newer.follow_up_drain.or(self.follow_up_drain),
+            steer_point: newer.steer_point.or(self.steer_point),
+            late_steer: newer.late_steer.or(self.late_steer),
+        }
+    }
+}
+
+/// All of it is wanted, whatever is usual.
+impl From<LanePolicy> for LaneWish {
+    fn from(policy: LanePolicy) -> Self {
+        Self {
+            mode: Some(policy.mode),
+            cap: Some(policy.cap),
+            overflow: Some(policy.overflow),
+            debounce_ms: Some(policy.debounce_ms),
+            coalesce: Some(policy.coalesce),
+            summarise: Some(policy.summarise),
+            steer_drain: Some(policy.steer_drain),
+            follow_up_drain: Some(policy.follow_up_drain),
+            steer_point: Some(policy.steer_point),
+            late_steer: Some(policy.late_steer),
+        }
+    }
+}
+
 /// When a commit is forced to the disk before anybody is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SyncLevel {

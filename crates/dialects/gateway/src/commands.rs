@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn the_lane_is_set_by_pairs_or_by_its_mode() {
         let set = |line: &str| match plan(line) {
-            Some(CommandPlan::Queue(QueueChange::Set(part))) => part.onto(LanePolicy::default()),
+            Some(CommandPlan::Queue(QueueChange::Set(part))) => part.wish().over(LanePolicy::default()),
             other => panic!("{line}: {other:?}"),
         };
         let lane = set("/queue set mode=followup cap:1 overflow=drop_new debounce=2s summarize=on coalesce=never");

@@ -16,9 +16,17 @@ use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, Wo
 use crate::results::ConfirmResult;
 use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
-/// What a connection can do on every session. No event of this wire could show an extension's dialog.
-const ABLE: Abilities =
-    Abilities { answers: false, dialogs: false, level: Level::Deltas, editor: None, tools: None, only_listens: false };
+/// What a connection can do on every session. No event of this wire could show an extension's dialog, and `tool_confirm` says
+/// until when it is to be answered.
+const ABLE: Abilities = Abilities {
+    answers: false,
+    has_time: false,
+    dialogs: false,
+    level: Level::Deltas,
+    editor: None,
+    tools: None,
+    only_listens: false,
+};
 
 /// Requests that wait until the connection is on a session.
 pub(crate) struct Opening {
@@ -332,9 +340,8 @@ impl Gateway {
         queue: Option<crate::params::QueuePart>,
         out: &mut Out,
     ) {
-        let view = &self.views[at];
-        let session = view.session.clone();
-        changes.extend(queue.map(|queue| Change::Lane(queue.onto(view.state.lane))));
+        let session = self.views[at].session.clone();
+        changes.extend(queue.map(|queue| Change::Lane(queue.wish())));
         if !changes.is_empty() {
             self.work_part(work, &session, SessionVerb::SetAll(changes), WorkPart::Set, out);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Coalesce, LaneMode, LaneNote, LanePolicy, Overflow, SessionId, State, Usage};
+use vocab::{Coalesce, LaneMode, LaneNote, LanePolicy, LaneWish, Overflow, SessionId, State, Usage};
 
 use crate::cursor::EventCursor;
 use crate::params::{CoalesceWord, LaneModeWord, OverflowWord};
@@ -139,15 +139,17 @@ impl From<CoalesceWord> for Coalesce {
     }
 }
 impl crate::params::QueuePart {
-    /// These rules with what was said here.
-    pub fn onto(&self, mut lane: LanePolicy) -> LanePolicy {
-        lane.mode = self.mode.map_or(lane.mode, Into::into);
-        lane.cap = self.cap.map_or(lane.cap, |cap| cap.size());
-        lane.overflow = self.overflow.map_or(lane.overflow, Into::into);
-        lane.debounce_ms = self.debounce_ms.map_or(lane.debounce_ms, |ms| ms.number());
-        lane.summarise = self.summarize_overflow.unwrap_or(lane.summarise);
-        lane.coalesce = self.coalesce.map_or(lane.coalesce, Into::into);
-        lane
+    /// What was said here; the rest stays as it is.
+    pub fn wish(&self) -> LaneWish {
+        LaneWish {
+            mode: self.mode.map(Into::into),
+            cap: self.cap.map(|cap| cap.size()),
+            overflow: self.overflow.map(Into::into),
+            debounce_ms: self.debounce_ms.map(|ms| ms.number()),
+            summarise: self.summarize_overflow,
+            coalesce: self.coalesce.map(Into::into),
+            ..LaneWish::default()
+        }
     }
 }
 shape! { result

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Settings,
+    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LaneWish, Mode, Open, RetryPolicy, SessionVerb, Settings,
     Target, Told, Verb, Which,
 };
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
@@ -90,7 +90,6 @@ pub struct RpcOptions {
     /// `cycle_model` stays within these, when there are any. `PROVIDER/ID` or slugs.
     pub scope: Vec<Arc<str>>,
     /// What the engine starts a session with, so that one switch can be changed without the others.
-    pub lane: LanePolicy,
     pub retry: RetryPolicy,
     pub compaction: CompactionPolicy,
     pub reminders_max: u32,
@@ -145,7 +144,6 @@ impl RpcOptions {
             updates: Updates::Full,
             emit_title: false,
             scope: Vec::new(),
-            lane: LanePolicy::default(),
             retry: RetryPolicy::default(),
             compaction: CompactionPolicy::default(),
             reminders_max: 0,
@@ -173,6 +171,8 @@ pub struct Rpc {
     held: VecDeque<(RpcCall, inbound::Command)>,
     host_tools: Registered,
     locale: Option<Arc<str>>,
+    /// What the host has said about the queue.
+    lane: LaneWish,
     /// What the next new session is said to come from.
     parent: Option<Arc<str>>,
     /// The session that is moved to next is this copy.
@@ -199,6 +199,7 @@ impl Rpc {
             held: VecDeque::new(),
             host_tools: Registered::default(),
             locale: None,
+            lane: LaneWish::default(),
             parent: None,
             handoff: None,
             ids_made: 0,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Needle, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage, settled_usage};
+use vocab::{
+    Body, Entry, LaneWish, Needle, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage, settled_usage,
+};
 
 /// Characters of the first prompt that a list shows; the rest is in the log.
 const PREVIEW_CHARS_MAX: usize = 120;
@@ -25,7 +27,7 @@ pub fn blank(new: &NewSession) -> Summary {
         usage: Usage::default(),
         child_of: None,
         last_message_ms: None,
-        lane: None,
+        lane: LaneWish::default(),
         elevated_until_ms: None,
         model_called: None,
     }
@@ -61,7 +63,7 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         }
         Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
         Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
-        Body::Setting(SettingEntry::Lane { policy }) => summary.lane = *policy,
+        Body::Setting(SettingEntry::Lane { wish }) => summary.lane = *wish,
         Body::Setting(SettingEntry::Elevated { until_ms }) => summary.elevated_until_ms = *until_ms,
         Body::Setting(SettingEntry::Title { title }) => summary.title = Some(title.clone()),
         Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })

@@ -115,7 +115,7 @@ async fn serve(
     let endpoints = doors::all(&parts, &options.instance);
     let wired = parts.wired.clone();
     // From here on no turn begins before those that waited are in line.
-    let taking_up = daemon::take_up(wired.engine.clone(), wired.ports.store.clone());
+    let taking_up = daemon::take_up(wired.engine.clone(), wired.ports.store.clone(), Arc::new(hooks.usual()));
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
     running.set_ready();

@@ -132,7 +132,6 @@ pub(super) fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templ
         updates: flags.wire.updates.unwrap_or(Updates::Full),
         emit_title: emit_title(&config::process_env),
         scope: wired.scope.clone(),
-        lane: settings.lane,
         retry: settings.retry,
         compaction: settings.compaction,
         reminders_max: settings.reminders_max,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskId, AskKind, AskWait, Body, BudgetAsk, Call, Entry, Fault, FaultKind, IdKind,
-    NumberedSet, Outcome, PeerId, PermissionAsk, Scope,
+    NumberedMap, Outcome, PeerId, PermissionAsk, Scope,
 };
 
 use super::extensions::dialogs::Dialog;
@@ -35,16 +35,27 @@ impl OpenAsk {
     }
 }
 
+/// How a peer deals with questions; the names are those of [`vocab::Abilities`].
+#[derive(Clone, Copy)]
+pub(super) struct Answering {
+    pub(super) answers: bool,
+    pub(super) has_time: bool,
+    pub(super) dialogs: bool,
+    pub(super) only_listens: bool,
+}
+
+impl Default for Answering {
+    fn default() -> Self {
+        Self { answers: true, has_time: true, dialogs: true, only_listens: false }
+    }
+}
+
 /// What people were asked and have not answered yet, who could answer, and what was answered for good.
 #[derive(Default)]
 pub(super) struct Approvals {
     open: HashMap<AskId, OpenAsk>,
-    /// Peers that hear questions and cannot answer them.
-    mute: NumberedSet<PeerId>,
-    /// Those that are here to be told and for nothing else.
-    listeners: NumberedSet<PeerId>,
-    /// Those that cannot show the dialogs of extensions.
-    without_dialogs: NumberedSet<PeerId>,
+    /// What each peer said about itself when it came; who said nothing can answer everything.
+    answering: NumberedMap<PeerId, Answering>,
     /// Since when questions wait that have a time, and when the next of them is over.
     asked_at: HashMap<AskId, Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -130,24 +141,15 @@ impl Approvals {
     }
 
     /// What a peer said about itself when it came.
-    pub(super) fn set_mute(&mut self, peer: PeerId, is_mute: bool) {
-        match is_mute {
-            true => self.mute.insert(peer),
-            false => self.mute.remove(&peer),
-        };
+    pub(super) fn set_answering(&mut self, peer: PeerId, how: Answering) {
+        self.answering.insert(peer, how);
     }
-    pub(super) fn set_listener(&mut self, peer: PeerId, only_listens: bool) {
-        match only_listens {
-            true => self.listeners.insert(peer),
-            false => self.listeners.remove(&peer),
-        };
+    /// The peer is gone.
+    pub(super) fn forget_answering(&mut self, peer: PeerId) {
+        self.answering.remove(&peer);
     }
-    /// An extension's dialog cannot be shown to it.
-    pub(super) fn set_dialogs(&mut self, peer: PeerId, dialogs: bool) {
-        match dialogs {
-            true => self.without_dialogs.remove(&peer),
-            false => self.without_dialogs.insert(peer),
-        };
+    fn answering(&self, peer: PeerId) -> Answering {
+        self.answering.get(&peer).copied().unwrap_or_default()
     }
     pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.timer {
@@ -156,7 +158,8 @@ impl Approvals {
         }
     }
     pub(super) fn is_mute(&self, peer: PeerId) -> bool {
-        self.mute.contains(&peer)
+        let how = self.answering(peer);
+        !how.answers || how.only_listens
     }
 }
 
@@ -268,7 +271,7 @@ impl Session {
 
     /// Whether no peer could show the dialog of an extension to anybody.
     pub(super) fn is_without_dialogs(&self) -> bool {
-        let cannot = |peer: PeerId| self.approvals.is_mute(peer) || self.approvals.without_dialogs.contains(&peer);
+        let cannot = |peer: PeerId| self.approvals.is_mute(peer) || !self.approvals.answering(peer).dialogs;
         self.log.peers.all().all(|outbox| cannot(outbox.peer))
     }
 
@@ -282,15 +285,26 @@ impl Session {
 
     /// Nobody is here, or only those who listen.
     fn is_alone(&self) -> bool {
-        self.log.peers.all().all(|outbox| self.approvals.listeners.contains(&outbox.peer))
+        self.log.peers.all().all(|outbox| self.approvals.answering(outbox.peer).only_listens)
     }
 
     /// How long a question about a call or a budget waits now.
     fn ask_limit(&self) -> Option<Duration> {
         let AskWait { answerable_ms, alone_ms } = self.settings.conduct.ask_wait;
         let is_nobody = self.is_unanswerable() && !self.log.peers.is_answered_elsewhere();
-        let limit = if is_nobody { alone_ms } else { answerable_ms };
+        let limit = match is_nobody {
+            true => alone_ms,
+            false if self.has_somebody_time() => None,
+            false => answerable_ms,
+        };
         limit.map(Duration::from_millis)
+    }
+
+    /// Somebody is here who can answer, and whose wire sets no time for that.
+    fn has_somebody_time(&self) -> bool {
+        let approvals = &self.approvals;
+        let has_time = |peer: PeerId| !approvals.is_mute(peer) && approvals.answering(peer).has_time;
+        self.log.peers.all().any(|outbox| has_time(outbox.peer) && !outbox.was_let_go())
     }
 
     /// Sets the timer for the question that has waited longest.

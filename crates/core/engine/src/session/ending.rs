@@ -177,6 +177,7 @@ impl Session {
                 | Mail::Glance
                 | Mail::TakeUp(_)
                 | Mail::Extensions
+                | Mail::UsualLane { .. }
                 | Mail::Deserted(_)
                 | Mail::Drain
                 | Mail::Remove { .. }

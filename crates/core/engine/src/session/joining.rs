@@ -10,6 +10,7 @@ use vocab::{
 };
 
 use super::Session;
+use super::approvals::Answering;
 use super::jobs::left_too_soon;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts, ReadAll};
 use crate::outbox::Outbox;
@@ -151,16 +152,14 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, dialogs, level, editor, tools, only_listens } = abilities;
+        let Abilities { answers, has_time, dialogs, level, editor, tools, only_listens } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
         if let Some(editor) = editor {
             self.offer_editor(peer, editor);
         }
-        self.approvals.set_mute(peer, !answers || only_listens);
-        self.approvals.set_dialogs(peer, dialogs);
-        self.approvals.set_listener(peer, only_listens);
+        self.approvals.set_answering(peer, Answering { answers, has_time, dialogs, only_listens });
         self.log.peers.set_level(peer, level);
         Ok(())
     }
@@ -227,9 +226,7 @@ impl Session {
         for (outbox, tag) in self.log.commands.leave(peer) {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
         }
-        self.approvals.set_mute(peer, false);
-        self.approvals.set_dialogs(peer, true);
-        self.approvals.set_listener(peer, false);
+        self.approvals.forget_answering(peer);
         self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);

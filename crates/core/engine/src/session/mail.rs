@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, Open, PeerId, Principal, SessionVerb, State, Tag};
+use vocab::{Event, Fault, LanePolicy, Open, PeerId, Principal, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -51,6 +51,11 @@ pub(crate) enum Mail {
     },
     /// Who stands beside the sessions has changed.
     Extensions,
+    /// What was usual for its queue is this now.
+    UsualLane {
+        before: LanePolicy,
+        after: LanePolicy,
+    },
     /// For the controllers that are here.
     Trouble(Event),
     /// Whether no peer is here and nothing runs; then the session ends, and nobody comes in before it has.
@@ -120,6 +125,7 @@ impl Session {
             Mail::Glance => self.log.peers.is_news = true,
             Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.hear_of_extensions(),
+            Mail::UsualLane { before, after } => self.usual_lane_changed(before, after),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
                 let is_deserted = self.is_deserted();

@@ -43,8 +43,8 @@ impl Session {
     pub(super) fn remember(&mut self, branch: &Branch) {
         self.reminders.given = branch.reminders;
         // The rules of the queue are those that its people chose; the totals beside the log may be an older version's.
-        if let Some(policy) = branch.lane.filter(|policy| self.settings.lane != *policy) {
-            self.settings.set_lane(Some(policy));
+        if !branch.lane.is_empty() && branch.lane != self.settings.own().lane {
+            self.settings.set_lane(branch.lane);
             self.set_queue_policy();
         }
         for (seq, asked) in &branch.allowed {

@@ -89,9 +89,7 @@ impl Session {
             ..Logged::default()
         });
         let mut settings = InForce::new(seed.settings, seed.model, thinking_asked);
-        if let Some(policy) = summary.and_then(|it| it.lane) {
-            settings.set_lane(Some(policy));
-        }
+        settings.set_lane(summary.map(|it| it.lane).unwrap_or_default());
         settings.set_elevated(summary.and_then(|it| it.elevated_until_ms));
         // Who opens it with another model has not chosen that by this name.
         let as_left = summary.filter(|it| it.model == settings.model);

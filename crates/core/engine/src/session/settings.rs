@@ -5,7 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use vocab::{
-    Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, Mode, ModelInfo, RetryPolicy, SettingEntry, Settings,
+    Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, LaneWish, Mode, ModelInfo, RetryPolicy, SettingEntry,
+    Settings,
 };
 
 use super::fallback::Fallback;
@@ -32,7 +33,7 @@ pub(super) struct InForce {
 /// What a session has of its own, beside what is usual.
 #[derive(Clone, Default)]
 pub(super) struct OwnWishes {
-    pub(super) lane: bool,
+    pub(super) lane: LaneWish,
     pub(super) elevated_until_ms: Option<i64>,
     /// What its model was chosen by, where that is not the model's own name.
     pub(super) model_called: Option<Arc<str>>,
@@ -46,6 +47,18 @@ pub(super) enum ReadyChange {
         model: Arc<ModelInfo>,
     },
     Plain(Change),
+}
+
+impl ReadyChange {
+    /// Whether the log says it, and not the process alone.
+    fn is_written(&self) -> bool {
+        match self {
+            ReadyChange::Model { .. } => true,
+            ReadyChange::Plain(change) => {
+                !matches!(change, Change::Locale(_) | Change::Retry(_) | Change::Compaction(_))
+            }
+        }
+    }
 }
 
 /// How far ahead questions may be waived.
@@ -123,10 +136,16 @@ impl InForce {
         self.now.gadgets_off = off;
         self.revision += 1;
     }
-    /// `None`: what is usual.
-    pub(super) fn set_lane(&mut self, policy: Option<LanePolicy>) {
-        self.now.lane = policy.unwrap_or(self.usual_lane);
-        self.own.lane = policy.is_some();
+    /// All that the session wants of its own for its queue.
+    pub(super) fn set_lane(&mut self, wish: LaneWish) {
+        self.own.lane = wish;
+        self.now.lane = wish.over(self.usual_lane);
+    }
+    /// What is usual is another one now. Whether that changes what holds.
+    fn set_usual_lane(&mut self, policy: LanePolicy) -> bool {
+        self.usual_lane = policy;
+        let before = std::mem::replace(&mut self.now.lane, self.own.lane.over(policy));
+        before != self.now.lane
     }
     pub(super) fn set_elevated(&mut self, until_ms: Option<i64>) {
         self.own.elevated_until_ms = until_ms;
@@ -255,8 +274,9 @@ impl Session {
 
     pub(super) fn put_in_force(&mut self, changes: Vec<ReadyChange>) {
         let before = self.settings.stance();
+        let is_written = changes.iter().any(ReadyChange::is_written);
         changes.into_iter().for_each(|change| self.apply(change));
-        if self.log.last_seq() > 0 {
+        if self.log.last_seq() > 0 || is_written && self.settings.conduct.begins_with_settings {
             self.log_settings();
         }
         self.settings.changed(self.log.committed(), self.log.last_seq(), before);
@@ -310,24 +330,8 @@ impl Session {
             }
             Change::Locale(locale) => self.settings.set_locale(locale),
             Change::Todos(phases) => _ = self.log(Body::Setting(SettingEntry::Todos { phases })),
-            Change::Lane(policy) => {
-                // Whatever waits was read back or came in: what a dead process left behind is in order by now.
-                let is_new = self.settings.lane != policy;
-                if is_new {
-                    // What is usual was never otherwise, as long as nothing is written.
-                    let is_own = self.log.last_seq() > 0 || policy != self.settings.usual_lane;
-                    self.settings.set_lane(is_own.then_some(policy));
-                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy: Some(policy) }));
-                }
-                self.set_queue_policy();
-            }
-            Change::LaneUsual => {
-                if self.settings.own.lane {
-                    self.settings.set_lane(None);
-                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy: None }));
-                }
-                self.set_queue_policy();
-            }
+            Change::Lane(wish) => self.set_lane(self.settings.own.lane.then(wish)),
+            Change::LaneUsual => self.set_lane(LaneWish::default()),
             Change::Elevate { until_ms } => self.elevate(until_ms),
             Change::Retry(policy) => self.settings.set_retry(policy),
             Change::Compaction(policy) => self.settings.set_compaction(policy),
@@ -349,6 +353,23 @@ impl Session {
         if until_ms != self.settings.own.elevated_until_ms {
             self.settings.set_elevated(until_ms);
             self.log(Body::Setting(SettingEntry::Elevated { until_ms }));
+        }
+    }
+
+    fn set_lane(&mut self, wish: LaneWish) {
+        if wish != self.settings.own.lane {
+            self.settings.set_lane(wish);
+            self.log_if_begun(Body::Setting(SettingEntry::Lane { wish }));
+        }
+        // Whatever waits was read back or came in: what a dead process left behind is in order by now.
+        self.set_queue_policy();
+    }
+
+    /// A session that was opened with other rules goes on with those.
+    pub(super) fn usual_lane_changed(&mut self, before: LanePolicy, after: LanePolicy) {
+        if self.settings.usual_lane == before && self.settings.set_usual_lane(after) {
+            self.set_queue_policy();
+            self.tell_state();
         }
     }
 
@@ -429,8 +450,8 @@ impl Session {
         if self.settings.own.model_called.is_some() {
             self.log_model();
         }
-        if self.settings.own.lane {
-            self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: Some(self.settings.lane) }));
+        if !self.settings.own.lane.is_empty() {
+            self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { wish: self.settings.own.lane }));
         }
         self.log_thinking();
     }

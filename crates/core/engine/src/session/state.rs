@@ -66,7 +66,7 @@ impl Session {
             todos: logged.todos.clone(),
             file: self.log.file().cloned(),
             lane: settings.lane,
-            lane_is_own: own.lane,
+            lane_is_own: !own.lane.is_empty(),
             elevated_until_ms: own.elevated_until_ms,
             model_called: own.model_called.clone(),
             works_for: self.subagents.child_of.as_ref().map(|(parent, _)| parent.clone()),

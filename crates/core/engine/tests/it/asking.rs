@@ -93,7 +93,7 @@ async fn a_look_while_a_turn_runs_sees_it_and_what_waits() {
     let seen = inspect(&mut actor).await;
     assert_eq!((seen.state.turn.is_some(), seen.waiting.len()), (true, 1));
     let policy = LanePolicy { cap: 7, ..LanePolicy::default() };
-    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Lane(policy)))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Lane(policy.into())))).await.unwrap();
     let retry = RetryPolicy { retries_max: 9, ..RetryPolicy::default() };
     ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Retry(retry)))).await.unwrap();
     let compaction = CompactionPolicy { auto: false, ..CompactionPolicy::default() };

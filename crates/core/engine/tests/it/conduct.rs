@@ -31,7 +31,7 @@ async fn rules_of_its_own_win_over_what_is_usual_and_can_be_given_back() {
     assert_eq!(stands(&actor.open(open(7)).await.unwrap()), (7, false), "as its opener says");
     actor.prompt("go").await;
     actor.turn_end().await;
-    ask_for(&mut actor, set(Change::Lane(small()))).await.unwrap();
+    ask_for(&mut actor, set(Change::Lane(small().into()))).await.unwrap();
     drop(actor);
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     assert_eq!(stage.engine.live(), []);
@@ -45,6 +45,77 @@ async fn rules_of_its_own_win_over_what_is_usual_and_can_be_given_back() {
     let mut actor = stage.actor();
     assert_eq!(stands(&actor.open(open(5)).await.unwrap()), (5, false));
     assert!(log(&stage).await.ends_with("lane: Collect\nlane as usual\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_holds_for_what_it_names_and_the_rest_follows_what_is_usual() {
+    let stage = stage(&Player::new([say("a")]));
+    let usual = |mode, cap| {
+        let mut settings = Settings::new(stage.workspace(), "m1");
+        (settings.lane.mode, settings.lane.cap) = (mode, cap);
+        Some(Arc::new(settings))
+    };
+    let open = |mode, cap| Open { usual: usual(mode, cap), ..Open::new(Which::Named("s1".into())) };
+    let stands = |opened: &Opened| (opened.state.lane.mode, opened.state.lane.cap, opened.state.lane_is_own);
+    let mut actor = stage.actor();
+    actor.open(open(LaneMode::Collect, 50)).await.unwrap();
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    // It is what holds anyway, and is to hold on.
+    let wish = LaneWish { mode: Some(LaneMode::Collect), ..LaneWish::default() };
+    ask_for(&mut actor, set(Change::Lane(wish))).await.unwrap();
+    drop(actor);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let opened = stage.actor().open(open(LaneMode::Interrupt, 9)).await.unwrap();
+    assert_eq!(stands(&opened), (LaneMode::Collect, 9, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_setting_begins_a_session_where_it_conducts_itself_so() {
+    let cap = LaneWish { cap: Some(3), ..LaneWish::default() };
+    let retry = Change::Retry(RetryPolicy::default());
+    for (begins, change, written) in [
+        (true, Change::Lane(cap), "opened m1 danger-full-access\nlane of its own\n"),
+        (true, retry, ""),
+        (false, Change::Lane(cap), ""),
+    ] {
+        let stage = stage_with(&Player::new([]), |options| {
+            options.tune = Box::new(move |settings| {
+                settings.conduct = Arc::new(Conduct { begins_with_settings: begins, ..Conduct::default() });
+            });
+        });
+        let mut actor = stage.open().await;
+        ask_for(&mut actor, set(change)).await.unwrap();
+        let is_saved = stage.store.summary(&"s1".into()).await.unwrap().is_some();
+        assert_eq!(is_saved, !written.is_empty());
+        if is_saved {
+            assert_eq!(log(&stage).await, written);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_in_memory_follow_what_is_usual_unless_they_have_other_rules() {
+    let stage = stage(&Player::new([]));
+    let with_cap = |cap| LanePolicy { cap, ..LanePolicy::default() };
+    let mut caps = Vec::new();
+    for (id, lane, wish) in [("follows", 7, None), ("own", 7, Some(3)), ("another_wires", 8, None)] {
+        let mut settings = Settings::new(stage.workspace(), "m1");
+        settings.lane = with_cap(lane);
+        let mut actor = stage.actor();
+        let open = Open { usual: Some(Arc::new(settings)), ..Open::new(Which::Named(id.into())) };
+        actor.open(open).await.unwrap();
+        if let Some(cap) = wish {
+            let wish = LaneWish { cap: Some(cap), ..LaneWish::default() };
+            ask_for(&mut actor, set(Change::Lane(wish))).await.unwrap();
+        }
+        stage.engine.change_usual_lanes(|_| with_cap(7), |_| with_cap(1)).await;
+        let Ok(Reply::Inspected(seen)) = ask_for(&mut actor, Verb::Session(SessionVerb::Inspect)).await else {
+            panic!("{id}")
+        };
+        caps.push(seen.lane.cap);
+    }
+    assert_eq!(caps, [1, 3, 8]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -373,13 +444,36 @@ async fn a_question_waits_as_long_as_the_session_says_and_then_it_is_a_no() {
         options.mode = Mode::Prompt;
         options.tune = timed(Some(120_000), None);
     });
-    let mut actor = stage.open().await;
+    let mut actor = stage.actor();
+    actor.open(Open { abilities: hurried(), ..Open::new(Which::New) }).await.unwrap();
     let began = tokio::time::Instant::now();
     actor.prompt("go").await;
     actor.turn_end().await;
     let waited = began.elapsed().as_secs();
     assert!((120..125).contains(&waited), "{waited}");
     assert!(log(&stage).await.contains("c1 Denied: nobody answered"), "{}", log(&stage).await);
+}
+
+fn hurried() -> Abilities {
+    Abilities { has_time: false, ..Abilities::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_waits_for_a_peer_that_has_time_as_long_as_it_is_here() {
+    let stage = stage_with(&Player::new([calls(&[("change", "{}")]), say("done")]), |options| {
+        options.mode = Mode::Prompt;
+        options.tune = timed(Some(120_000), None);
+    });
+    let (mut actor, mut patient) = (stage.actor(), stage.actor());
+    actor.open(Open { abilities: hurried(), ..Open::new(Which::Named("s1".into())) }).await.unwrap();
+    patient.open(Open::new(Which::Named("s1".into()))).await.unwrap();
+    let began = tokio::time::Instant::now();
+    actor.prompt("go").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1000)).await;
+    assert!(!log(&stage).await.contains("Denied"));
+    drop(patient);
+    actor.turn_end().await;
+    assert!((1000..1005).contains(&began.elapsed().as_secs()), "the other one's time is over");
 }
 
 #[tokio::test(start_paused = true)]
@@ -412,7 +506,7 @@ async fn a_budget_ends_the_turn_at_once_where_only_mute_peers_are_and_in_time_wh
             });
         });
         let mut actor = stage.actor();
-        let abilities = Abilities { answers, ..Abilities::default() };
+        let abilities = Abilities { answers, ..hurried() };
         actor.open(Open { abilities, ..Open::new(Which::Named("s1".into())) }).await.unwrap();
         let began = tokio::time::Instant::now();
         actor.prompt("go").await;

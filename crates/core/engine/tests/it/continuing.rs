@@ -418,7 +418,7 @@ fn with_nobody_there_the_turn_goes_on_until_it_has_to_ask_and_the_question_waits
     });
     life(&store, async || {
         let stage = on(&store, [calls(&[("look", "{}"), ("change", "{}")]), say("done")], "ask1");
-        stage.engine.take_up(&"s1".into(), Default::default()).await.unwrap();
+        stage.engine.take_up(&"s1".into(), None, Default::default()).await.unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(100_000)).await;
         assert_eq!(stage.engine.live(), ["s1".into()], "it waits");
         let (mut actor, opened) = resume(&stage).await;
@@ -438,7 +438,7 @@ fn a_session_that_nobody_comes_to_ends_by_itself_when_its_turn_is_over() {
     for rest in ["t1 ended: EndTurn, 0 rounds", "t1 ended: EndTurn, 0 rounds"] {
         life(&store, async || {
             let stage = on(&store, [], "ask1");
-            stage.engine.take_up(&"s1".into(), Default::default()).await.unwrap();
+            stage.engine.take_up(&"s1".into(), None, Default::default()).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_secs(5)).await;
             assert!(stage.engine.live().is_empty());
             assert!(log(&stage).await.trim_end().ends_with(rest));
@@ -446,7 +446,10 @@ fn a_session_that_nobody_comes_to_ends_by_itself_when_its_turn_is_over() {
     }
     life(&store, async || {
         let stage = on(&store, [], "ask1");
-        assert_eq!(stage.engine.take_up(&"s9".into(), Default::default()).await.unwrap_err().kind, FaultKind::NotFound);
+        assert_eq!(
+            stage.engine.take_up(&"s9".into(), None, Default::default()).await.unwrap_err().kind,
+            FaultKind::NotFound
+        );
     });
 }
 

@@ -256,7 +256,7 @@ async fn what_no_log_says_is_as_it_was_after_parking() {
     let mut actor = world.stage.actor();
     actor.open(Open { gate: Some(Gate::Ladder), ..named("x") }).await.unwrap();
     let lane = LanePolicy { cap: 1, ..LanePolicy::default() };
-    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Lane(lane)))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Lane(lane.into())))).await.unwrap();
     ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Thinking(Some("high".into()))))).await.unwrap();
     actor.prompt("first").await;
     let ask = actor.ask().await;

@@ -203,7 +203,7 @@ async fn what_waited_when_a_process_ended_is_in_line_again_in_its_order() {
     let tag = late.deliver("go", Delivery::Policy).await;
     assert!(!matches!(late.reply(tag).await.unwrap(), Reply::Started { .. }), "nothing begins yet");
     for id in ["s4", "s2", "s5", "s1", "s3"] {
-        next.engine.take_up(&id.into(), held.clone()).await.unwrap();
+        next.engine.take_up(&id.into(), None, held.clone()).await.unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     }
     drop(held);

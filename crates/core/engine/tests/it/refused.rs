@@ -81,7 +81,7 @@ fn changes(n: usize) -> Vec<Change> {
         Change::Title(format!("title {n}").into()),
         Change::Locale(Some(format!("l{n}").into())),
         Change::Todos(vec![phase]),
-        Change::Lane(LanePolicy { cap: n, ..LanePolicy::default() }),
+        Change::Lane(LaneWish { cap: Some(n), ..LaneWish::default() }),
         Change::Retry(RetryPolicy { retries_max: n as u32, ..RetryPolicy::default() }),
         Change::Compaction(CompactionPolicy { keep_pct: n as u8, ..CompactionPolicy::default() }),
         Change::Gadget { name: "g".into(), on: n != 1 },

@@ -225,8 +225,11 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Setting(SettingEntry::Model { model, called: Some(called) }) => format!("model {model} as {called}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
-        Body::Setting(SettingEntry::Lane { policy: Some(policy) }) => format!("lane: {:?}", policy.mode),
-        Body::Setting(SettingEntry::Lane { policy: None }) => "lane as usual".to_owned(),
+        Body::Setting(SettingEntry::Lane { wish }) if wish.is_empty() => "lane as usual".to_owned(),
+        Body::Setting(SettingEntry::Lane { wish }) => match wish.mode {
+            Some(mode) => format!("lane: {mode:?}"),
+            None => "lane of its own".to_owned(),
+        },
         Body::Setting(SettingEntry::Elevated { until_ms }) => format!("elevated until {until_ms:?}"),
         Body::Shell(ShellEntry::Called { call, tool }) => format!("{} {tool} by hand starts", call.id),
         Body::Shell(ShellEntry::Returned(result)) => {

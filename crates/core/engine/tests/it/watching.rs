@@ -113,7 +113,7 @@ fn who_watches_is_told_of_a_turn_that_goes_on_after_a_restart_before_anything_co
     life(&store, async || {
         let stage = on(&store, [held("")], "ask1");
         let mut watcher = watch(&stage, Watched::All, Level::Summaries).await;
-        stage.engine.take_up(&"s1".into(), Default::default()).await.unwrap();
+        stage.engine.take_up(&"s1".into(), None, Default::default()).await.unwrap();
         watcher.settle().await;
         let glance = stands(&watcher, "s1").expect("it runs, though nobody is on it");
         assert_eq!((glance.turn, glance.peers), (Some("t1".into()), 0));

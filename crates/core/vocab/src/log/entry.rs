@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Keyed,
-    LanePolicy, Mode, Part, Principal, Sent, SessionId, SettleReason, TodoPhase, TurnId, Usage,
+    LaneWish, Mode, Part, Principal, Sent, SessionId, SettleReason, TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -183,9 +183,9 @@ pub enum SettingEntry {
     Title {
         title: Arc<str>,
     },
-    /// The session's own rules of the queue; `None`: it has none any more.
+    /// All that the session wants of its own for its queue; empty: nothing any more.
     Lane {
-        policy: Option<LanePolicy>,
+        wish: LaneWish,
     },
     /// Until then what would be asked is allowed.
     Elevated {

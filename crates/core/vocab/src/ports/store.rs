@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Deed, Entry, Fault, FaultKind, LanePolicy, LogWindow, Mode, Principal,
+    AuditLine, AuditQuery, AuditVerdict, Deed, Entry, Fault, FaultKind, LaneWish, LogWindow, Mode, Principal,
     SessionId, Skim, Skimmed, Usage, UsageQuery, UsageSum, conversation,
 };
 
@@ -160,8 +160,8 @@ pub struct Summary {
     pub child_of: Option<SessionId>,
     /// When the last user or assistant message was logged.
     pub last_message_ms: Option<i64>,
-    /// Its own rules for its queue.
-    pub lane: Option<LanePolicy>,
+    /// What it wants of its own for its queue.
+    pub lane: LaneWish,
     pub elevated_until_ms: Option<i64>,
     /// What its model was chosen by, where that is not the model's own name.
     pub model_called: Option<Arc<str>>,

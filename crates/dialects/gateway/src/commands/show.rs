@@ -42,10 +42,9 @@ impl Gateway {
         let work = self.begin_work(id, WorkEnd::Command { session: session.clone(), plan: plan.clone() });
         match plan {
             CommandPlan::Queue(change) => {
-                let lane = self.views[at].state.lane;
                 let change = match change {
                     QueueChange::None => None,
-                    QueueChange::Set(part) => Some(Change::Lane(part.onto(lane))),
+                    QueueChange::Set(part) => Some(Change::Lane(part.wish())),
                     QueueChange::Usual => Some(Change::LaneUsual),
                 };
                 if let Some(change) = change {

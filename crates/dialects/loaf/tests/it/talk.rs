@@ -296,7 +296,7 @@ fn saved(chat: &str) -> Saved {
         thinking: None,
         child_of: None,
         last_message_ms: None,
-        lane: None,
+        lane: vocab::LaneWish::default(),
         elevated_until_ms: None,
         model_called: None,
     };

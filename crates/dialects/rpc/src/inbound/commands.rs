@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AskId, Change, Delivery, DirectoryVerb, Drain, Image, MODEL_NAME_CHARS_MAX, Part, QueueVerb, SessionVerb,
+    AskId, Change, Delivery, DirectoryVerb, Drain, Image, LaneWish, MODEL_NAME_CHARS_MAX, Part, QueueVerb, SessionVerb,
     SteerPoint, TodoPhase, TodoStatus, TodoTask, Verb, Which, check_model_name,
 };
 use wire::Out;
@@ -133,24 +133,20 @@ impl Rpc {
             },
             Command::CycleThinkingLevel => self.cycle_level(call, out),
             Command::SetSteeringMode { mode } => {
-                if let Some(drain) = drain(&mode) {
-                    self.options.lane.steer_drain = drain;
-                }
-                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
+                let steer_drain = drain(&mode);
+                self.set_lane(call, LaneWish { steer_drain, ..LaneWish::default() }, out);
             }
             Command::SetFollowUpMode { mode } => {
-                if let Some(drain) = drain(&mode) {
-                    self.options.lane.follow_up_drain = drain;
-                }
-                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
+                let follow_up_drain = drain(&mode);
+                self.set_lane(call, LaneWish { follow_up_drain, ..LaneWish::default() }, out);
             }
             Command::SetInterruptMode { mode } => {
-                match mode.as_str() {
-                    "immediate" => self.options.lane.steer_point = SteerPoint::Immediate,
-                    "wait" => self.options.lane.steer_point = SteerPoint::Wait,
-                    _ => {}
-                }
-                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
+                let steer_point = match mode.as_str() {
+                    "immediate" => Some(SteerPoint::Immediate),
+                    "wait" => Some(SteerPoint::Wait),
+                    _ => None,
+                };
+                self.set_lane(call, LaneWish { steer_point, ..LaneWish::default() }, out);
             }
             Command::SetAutoCompaction { enabled } => {
                 self.options.compaction.auto = enabled;
@@ -312,6 +308,12 @@ impl Rpc {
     fn set_locale(&mut self, locale: Option<String>, why: RpcPending, out: &mut Out) {
         self.locale = locale.map(|locale| locale.trim().into()).filter(|locale: &Arc<str>| !locale.is_empty());
         self.send(Verb::Session(SessionVerb::Set(Change::Locale(self.locale.clone()))), why, out);
+    }
+
+    /// What a host wants of the queue holds for every session that it comes to.
+    fn set_lane(&mut self, call: RpcCall, wish: LaneWish, out: &mut Out) {
+        self.lane = self.lane.then(wish);
+        self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(wish))), out);
     }
 
     fn set_level(&mut self, level: &'static str, why: RpcPending, out: &mut Out) {

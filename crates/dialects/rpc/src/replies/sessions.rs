@@ -64,8 +64,9 @@ impl Rpc {
             let tools = self.host_tools.offered.clone();
             self.send(Verb::Session(SessionVerb::OfferTools { tools }), RpcPending::Nothing, out);
         }
-        let (lane, retry, compaction) = (self.options.lane, self.options.retry, self.options.compaction);
-        let mut changes = vec![Change::Lane(lane), Change::Retry(retry), Change::Compaction(compaction)];
+        let (retry, compaction) = (self.options.retry, self.options.compaction);
+        let mut changes = vec![Change::Retry(retry), Change::Compaction(compaction)];
+        changes.extend((!self.lane.is_empty()).then_some(Change::Lane(self.lane)));
         changes.extend(self.locale.clone().map(|locale| Change::Locale(Some(locale))));
         changes.extend(level.map(|level| Change::Thinking(Some(level))));
         for change in changes {

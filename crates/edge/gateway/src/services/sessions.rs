@@ -77,7 +77,7 @@ pub(super) async fn read_before(
 }
 
 pub(super) fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionConfig {
-    let lane = summary.lane.unwrap_or_else(|| (settings.lane)(&summary.id));
+    let lane = summary.lane.over((settings.lane)(&summary.id));
     let until_ms = summary.elevated_until_ms.filter(|until| *until > now_ms);
     SessionConfig {
         model_tier: summary.model_called.as_ref().unwrap_or(&summary.model).clone(),
@@ -139,7 +139,7 @@ fn unwritten(services: &SharedServices, session: &SessionId, glance: Option<&voc
         usage: vocab::Usage::default(),
         child_of: None,
         last_message_ms: None,
-        lane: glance.map(|glance| glance.lane),
+        lane: glance.map(|glance| glance.lane.into()).unwrap_or_default(),
         elevated_until_ms: None,
         model_called: None,
     }

@@ -229,7 +229,7 @@ fn a_run_that_goes_on_after_a_restart_has_one_too() {
         actor.prompt("slow 500 say 5 words usage 115000 200").await;
         tokio::time::sleep(Duration::from_millis(1_000)).await;
         earlier.engine.shutdown().await;
-        play.stage.engine.take_up(&"ws:a".into(), Default::default()).await.unwrap();
+        play.stage.engine.take_up(&"ws:a".into(), None, Default::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(9)).await;
         assert_eq!(kept(&mut play, "ws:a").await["runId"], "t1");
     });

@@ -129,10 +129,11 @@ impl<'o, 'a> PageBody<'o, 'a> {
             SettingEntry::Thinking { level } => {
                 self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
             }
-            SettingEntry::Lane { policy: Some(policy) } => {
-                self.note(&format!("messages that wait: {:?}", policy.mode).to_lowercase())
-            }
-            SettingEntry::Lane { policy: None } => self.note("messages that wait: as usual"),
+            SettingEntry::Lane { wish } if wish.is_empty() => self.note("messages that wait: as usual"),
+            SettingEntry::Lane { wish } => match wish.mode {
+                Some(mode) => self.note(&format!("messages that wait: {mode:?}").to_lowercase()),
+                None => self.note("messages that wait: by rules of their own"),
+            },
             SettingEntry::Elevated { until_ms: Some(until) } => {
                 self.note(&format!("nothing is asked until {}", clock(*until)))
             }

@@ -116,7 +116,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
         turns: 0,
         usage: Default::default(),
         last_message_ms: None,
-        lane: None,
+        lane: vocab::LaneWish::default(),
         elevated_until_ms: None,
         model_called: None,
         ..old

@@ -80,15 +80,20 @@ async fn a_database_of_the_schema_before_gets_the_order_of_its_messages_and_its_
     {
         let store = SqliteStore::new(place.path().into());
         let lease = store.create(suite::new_session("s"));
-        let setting = suite::entry(2, Body::Setting(SettingEntry::Lane { policy: Some(lane) }));
+        let setting = suite::entry(2, Body::Setting(SettingEntry::Lane { wish: lane.into() }));
         append_each(&store, &lease, [suite::prompt(1, "hello"), setting]).await;
         store.release(lease).await.unwrap();
     }
+    // Then a wish was always a whole policy, by another name.
+    let (entry, mut payload) = (suite::entry(2, Body::Setting(SettingEntry::Lane { wish: lane.into() })), Vec::new());
+    store::records::to_record(&entry.body, &mut payload);
+    let sum = store::records::checksum(2, 1, entry.at_ms, b"lane", &payload, None);
+    raw(place.path()).execute("UPDATE records SET kind = 'lane', crc = ?1 WHERE seq = 2", [sum]).unwrap();
     age(place.path(), 10);
     let store = SqliteStore::new(place.path().into());
     let query = Query { order: Order::LastMessage, ..Query::default() };
     // Reading leaves an older file as it is; whoever takes a session up makes it ours.
     store.acquire(&"s".into()).await.unwrap();
     let found = store.list(query).await.unwrap().pop().unwrap();
-    assert_eq!((found.last_message_ms, found.lane), (Some(1_001), Some(lane)));
+    assert_eq!((found.last_message_ms, found.lane), (Some(1_001), lane.into()));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{LanePolicy, Summary};
+use vocab::{LaneWish, Summary};
 
 use super::settings::LaneRecord;
 
@@ -19,7 +19,7 @@ struct Wishes {
 
 /// What a summary has of them.
 pub struct KnownWishes {
-    pub lane: Option<LanePolicy>,
+    pub lane: LaneWish,
     pub elevated_until_ms: Option<i64>,
     pub model_called: Option<Arc<str>>,
 }
@@ -27,10 +27,10 @@ pub struct KnownWishes {
 /// `None`: nothing is otherwise.
 pub fn write(summary: &Summary) -> Option<String> {
     let Summary { lane, elevated_until_ms, model_called, .. } = summary;
-    if lane.is_none() && elevated_until_ms.is_none() && model_called.is_none() {
+    if lane.is_empty() && elevated_until_ms.is_none() && model_called.is_none() {
         return None;
     }
-    let (lane, elevated_until_ms) = (lane.as_ref().map(Into::into), *elevated_until_ms);
+    let (lane, elevated_until_ms) = ((!lane.is_empty()).then(|| lane.into()), *elevated_until_ms);
     serde_json::to_string(&Wishes { lane, elevated_until_ms, model_called: model_called.clone() }).ok()
 }
 
@@ -38,7 +38,7 @@ pub fn write(summary: &Summary) -> Option<String> {
 pub fn read(text: Option<&str>) -> KnownWishes {
     let wishes: Wishes = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     KnownWishes {
-        lane: wishes.lane.map(Into::into),
+        lane: wishes.lane.map(Into::into).unwrap_or_default(),
         elevated_until_ms: wishes.elevated_until_ms,
         model_called: wishes.model_called,
     }

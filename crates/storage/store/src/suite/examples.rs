@@ -195,12 +195,12 @@ fn settings() -> Vec<Body> {
         SettingEntry::Gadgets { off: vec![] },
         SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] },
         SettingEntry::Title { title: ODD.into() },
-        SettingEntry::Lane { policy: None },
+        SettingEntry::Lane { wish: LaneWish::default() },
         SettingEntry::Elevated { until_ms: None },
         SettingEntry::Elevated { until_ms: Some(-1) },
-        SettingEntry::Lane { policy: Some(LanePolicy::default()) },
+        SettingEntry::Lane { wish: LaneWish { cap: Some(1), ..LaneWish::default() } },
         SettingEntry::Lane {
-            policy: Some(LanePolicy {
+            wish: LaneWish::from(LanePolicy {
                 mode: LaneMode::SteerBacklog,
                 cap: 7,
                 overflow: Overflow::DropNew,

@@ -188,11 +188,11 @@ pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &im
     let or_plain = Query { or_without: Some(':'), ..of_ws };
     assert_eq!(listed(Query { limit: Some(3), ..or_plain.clone() }).await, ["ws:new", "plain", "ws:old"]);
     assert_eq!(store.count(Query { limit: None, ..or_plain }).await, Ok(4));
-    let lane = LanePolicy { cap: 3, ..LanePolicy::default() };
+    let lane = LaneWish { cap: Some(3), ..LaneWish::default() };
     let settings = [
-        SettingEntry::Lane { policy: Some(lane) },
+        SettingEntry::Lane { wish: lane },
         SettingEntry::Elevated { until_ms: Some(99) },
-        SettingEntry::Lane { policy: None },
+        SettingEntry::Lane { wish: LaneWish::default() },
         SettingEntry::Model { model: "vendor/small".into(), called: Some("fast".into()) },
         SettingEntry::Model { model: "vendor/small".into(), called: None },
     ];
@@ -206,11 +206,11 @@ pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &im
     assert_eq!(
         shown,
         [
-            (Some(lane), None, None),
-            (Some(lane), until, None),
-            (None, until, None),
-            (None, until, fast),
-            (None, until, None)
+            (lane, None, None),
+            (lane, until, None),
+            (LaneWish::default(), until, None),
+            (LaneWish::default(), until, fast),
+            (LaneWish::default(), until, None)
         ]
     );
 }

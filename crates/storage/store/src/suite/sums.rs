@@ -82,7 +82,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         usage: Usage { input: 1111, cache_read: 2222, cache_write: 3333, output: 4444, estimated: true },
         child_of: None,
         last_message_ms: Some(1_008),
-        lane: None,
+        lane: LaneWish::default(),
         elevated_until_ms: None,
         model_called: None,
     };

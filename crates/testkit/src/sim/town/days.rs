@@ -129,7 +129,7 @@ impl Town {
         let (engine, id) = (self.processes[at].engine.clone(), self.processes[at].id);
         for session in self.sessions.clone() {
             let taken =
-                tokio::time::timeout(TAKE_UP_WAIT, engine.take_up(&session, engine::TurnsHeld::default())).await;
+                tokio::time::timeout(TAKE_UP_WAIT, engine.take_up(&session, None, engine::TurnsHeld::default())).await;
             self.numbers.taken_up += u64::from(matches!(taken, Ok(Ok(()))));
             self.note(format!("process {id} takes up {session}: {taken:?}"));
         }

@@ -92,7 +92,15 @@ impl Town {
         let editor = EditorOffer { read_text: roll(), write_text: roll(), terminal: roll() };
         let editor = self.dice.chance(30).then_some(editor);
         let tools = if self.dice.chance(25) { Some(self.tools()) } else { None };
-        Abilities { answers: self.dice.chance(75), dialogs: true, level, editor, tools, only_listens: false }
+        Abilities {
+            answers: self.dice.chance(75),
+            has_time: false,
+            dialogs: true,
+            level,
+            editor,
+            tools,
+            only_listens: false,
+        }
     }
 
     fn tools(&mut self) -> Vec<HostTool> {

@@ -142,7 +142,7 @@ impl World {
             4..6 => Change::Mode(dice.pick(&Mode::ALL)),
             6 => Change::Thinking(dice.pick(&[None, Some("high".into())])),
             7 => Change::Title("a title".into()),
-            8 => Change::Lane(lane_policy(dice)),
+            8 => Change::Lane(lane_policy(dice).into()),
             9 => Change::Retry(RetryPolicy { retries_max: dice.below(4) as u32, ..RetryPolicy::default() }),
             10 => Change::Compaction(CompactionPolicy {
                 auto: dice.chance(70),

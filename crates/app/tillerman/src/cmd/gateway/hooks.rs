@@ -85,7 +85,7 @@ impl DaemonHooks {
     /// What a session of this id starts with.
     pub(super) fn usual(&self) -> impl Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync + 'static {
         let source = self.source.clone();
-        move |session| Some(Arc::new(source.usual(session)))
+        move |session| Some(Arc::new(source.usual_here(session)))
     }
 }
 

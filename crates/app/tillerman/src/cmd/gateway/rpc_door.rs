@@ -92,7 +92,6 @@ impl RpcDoor {
             model,
             mode: flags.tools.mode,
             scope,
-            lane: usual.lane,
             retry: usual.retry,
             compaction: usual.compaction,
             reminders_max: usual.reminders_max,

@@ -32,9 +32,9 @@ fn a_question_is_open_until_it_is_taken() {
 #[test]
 fn a_mute_peer_hears_and_cannot_answer() {
     let mut approvals = Approvals::default();
-    approvals.set_mute(PeerId(1), true);
+    approvals.set_answering(PeerId(1), Answering { answers: false, ..Answering::default() });
     assert!(approvals.is_mute(PeerId(1)) && !approvals.is_mute(PeerId(2)));
-    approvals.set_mute(PeerId(1), false);
+    approvals.forget_answering(PeerId(1));
     assert!(!approvals.is_mute(PeerId(1)));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskKind, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult,
-    Compaction, Entry, FileEdit, Item, LanePolicy, LogWindow, Message, ModelEntry, Part, PermissionAsk, Principal,
+    Compaction, Entry, FileEdit, Item, LaneWish, LogWindow, Message, ModelEntry, Part, PermissionAsk, Principal,
     QueueEntry, Scope, SettingEntry, SettleReason, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
 };
 
@@ -59,7 +59,7 @@ pub(crate) struct Branch {
     /// Who wanted the newest turn.
     pub(crate) turn_by: Option<Principal>,
     /// The rules of the queue, when the log ever said some.
-    pub(crate) lane: Option<LanePolicy>,
+    pub(crate) lane: LaneWish,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
     /// The thinking level, when the log ever said one.
@@ -174,7 +174,7 @@ impl Branch {
                 let is_dropped = *why == Some(SettleReason::Overflow);
                 self.dropped.extend(ended.filter(|_| is_dropped));
             }
-            Body::Setting(SettingEntry::Lane { policy }) => self.lane = *policy,
+            Body::Setting(SettingEntry::Lane { wish }) => self.lane = *wish,
             _ => {}
         }
     }

@@ -133,7 +133,7 @@ fn whatever_changes_what_is_sent_is_sent() {
     tools.retain_mcp(|_| false);
     tools.drop_host(PeerId(1));
     assert_eq!(names(&mut tools, &settings), ["look", "e"]);
-    settings.set_lane(Some(LanePolicy::default()));
+    settings.set_lane(LanePolicy::default().into());
     settings.set_retry(RetryPolicy::default());
     settings.set_compaction(CompactionPolicy::default());
     assert!(tools.spec_bytes(&settings) > 0, "what is not in it does not make it anew");

@@ -77,7 +77,7 @@ fn setting(dice: &mut LogDice) -> Body {
     Body::Setting(match dice.roll(4) {
         0 => SettingEntry::Thinking { level: Some(text) },
         1 => SettingEntry::Gadgets { off: vec![text] },
-        2 => SettingEntry::Lane { policy: Some(LanePolicy::default()) },
+        2 => SettingEntry::Lane { wish: vocab::LanePolicy::default().into() },
         _ => SettingEntry::Todos { phases: vec![TodoPhase { id: text.clone(), name: text, tasks: Vec::new() }] },
     })
 }
