@@ -268,11 +268,8 @@ impl Gateway {
             self.fail(it.id, &waiting, out);
         }
         for listener in &view.listeners {
-            let told = listener.cursor.whole_seq();
-            let to = told.max(view.at.seq).max(view.state.last_seq);
-            let data = events::LagData { from: told + 1, to, cursor: listener.cursor.to_string() };
-            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor, at: None };
-            self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
+            let to = view.at.seq.max(view.state.last_seq);
+            listener.lag(&session, to, listener.cursor, &self.ledger, out);
         }
         // Those that were asked of it, or hold on to it.
         for id in self.ledger.ids_where(|stage| stage.session() == Some(&session)) {

@@ -141,6 +141,8 @@ pub struct Gateway {
     subscribing: Vec<SubscribePlan>,
     subscribes_made: u64,
     news: News,
+    /// When a service is asked again whether the attached session was deleted.
+    watch_again_ms: Option<u64>,
     /// Reused for frames that come often.
     scratch: Vec<u8>,
     /// The process ends: nothing new is taken.
@@ -166,6 +168,7 @@ impl Gateway {
             subscribing: Vec::new(),
             subscribes_made: 0,
             news: News::default(),
+            watch_again_ms: None,
             scratch: Vec::new(),
             shutting_down: false,
         }
@@ -326,7 +329,7 @@ impl Dialect for Gateway {
     }
 
     fn due(&self) -> Option<u64> {
-        [self.auth.due(), self.ledger.due(), self.leave_due()].into_iter().flatten().min()
+        [self.auth.due(), self.ledger.due(), self.leave_due(), self.watch_again_ms].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now_ms: u64, out: &mut Out) {
@@ -344,6 +347,7 @@ impl Dialect for Gateway {
             let refusal = self.incident(GatewayRefusal::internal("forgotten", "nothing came of it"), out);
             self.refuse(id, &refusal, out);
         }
+        self.watch_again(out);
         self.leave_unused(out);
         self.afterwards(out);
     }

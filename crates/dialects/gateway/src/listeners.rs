@@ -4,7 +4,7 @@
 use vocab::{Entry, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
-use crate::events::{self, EventPlace};
+use crate::events::{self, EventPlace, LagData};
 use crate::ledger::{IdLedger, SubscriptionId};
 use crate::log_context::{LogContext, ModelPrices};
 use crate::own::Out;
@@ -149,6 +149,14 @@ impl Listener {
         self.told.text = after;
         self.cursor = self.told.cursor(self.cursor.seq);
         ledger.news(self.subscription, tail, out);
+    }
+
+    /// The last event of a session here: entries up to `to` are not told. `cursor`: what to come back with.
+    pub(crate) fn lag(&self, session: &SessionId, to: u64, cursor: EventCursor, ledger: &IdLedger, out: &mut Out) {
+        let told = self.cursor.whole_seq();
+        let data = LagData { from: told + 1, to: to.max(told), cursor: cursor.to_string() };
+        let place = EventPlace { session, run: None, cursor, at: None };
+        ledger.news(self.subscription, &events::placed("lag", &written(&data), &place), out);
     }
 
     /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.

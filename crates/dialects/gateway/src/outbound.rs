@@ -302,31 +302,40 @@ impl Gateway {
     }
 
     /// A page for a subscription that catches up. What the connection was told live already it is told from the page, so that
-    /// it goes on exactly behind it.
+    /// it goes on exactly behind it. What cannot be read is announced, and ends the session for this subscription.
     pub(crate) fn caught_up(
         &mut self,
         session: &SessionId,
         subscription: SubscriptionId,
-        entries: Option<Vec<Arc<Entry>>>,
+        page: Result<Vec<Arc<Entry>>, GatewayRefusal>,
         out: &mut Out,
     ) {
         let Some(at) = self.view_at(session) else { return };
         let Gateway { views, ledger, options, .. } = self;
-        let view = &mut views[at];
-        let stands = view.at.seq;
-        let Some(listener) = view.listeners.iter_mut().find(|it| it.subscription == subscription) else { return };
-        let entries = entries.unwrap_or_default();
-        let is_last = entries.is_empty();
-        for entry in entries.iter().filter(|entry| entry.seq <= stands) {
+        let SessionView { listeners, heard, at: told, .. } = &mut views[at];
+        let stands = told.seq;
+        let Some(place) = listeners.iter().position(|it| it.subscription == subscription) else { return };
+        let listener = &mut listeners[place];
+        let page = page.map(|mut entries| {
+            entries.retain(|entry| entry.seq <= stands);
+            entries
+        });
+        for entry in page.iter().flatten() {
             listener.entry(session, entry, &options.prices, ledger, out);
         }
         let reached = listener.cursor.whole_seq();
-        match reached < stands && !is_last {
-            true => self.read_on(session, subscription, reached, out),
-            false => {
+        let come_back = match page {
+            _ if reached >= stands => {
                 listener.catching_up = false;
-                view.heard.tell(session, listener, ledger, out);
+                return heard.tell(session, listener, ledger, out);
             }
-        }
+            Ok(entries) if !entries.is_empty() => return self.read_on(session, subscription, reached, out),
+            // The store has lost them: whoever came back to the same place would be told the same.
+            Ok(_) => EventCursor::at(stands),
+            // Another time it may be read.
+            Err(_) => listener.cursor,
+        };
+        listener.lag(session, stands, come_back, ledger, out);
+        listeners.remove(place);
     }
 }

@@ -258,7 +258,12 @@ impl Gateway {
                 };
                 self.on_known_session(found, AfterOpen::Wait(plan), out);
             }
-            (Wanted::AttachedDeleted(session), Ok(GatewayAnswer::Exists(false))) => self.attached_deleted(&session),
+            (Wanted::AttachedDeleted(session), answer) => match answer {
+                Ok(GatewayAnswer::Exists(false)) => self.attached_deleted(&session),
+                // A newer call watches.
+                Ok(GatewayAnswer::Exists(true)) => {}
+                Ok(_) | Err(_) => self.watch_failed(&session, out),
+            },
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
                 match wish.page(&entries, more, &self.options.prices) {
                     Ok(page) => self.answer(id, &page, out),
@@ -278,11 +283,11 @@ impl Gateway {
                 self.has_place(plan, has, out);
             }
             (Wanted::CatchUp { session, subscription }, answer) => {
-                let entries = match answer {
-                    Ok(GatewayAnswer::Entries { entries, .. }) => Some(entries),
-                    _ => None,
-                };
-                self.caught_up(&session, subscription, entries, out);
+                let page = answer.and_then(|answer| match answer {
+                    GatewayAnswer::Entries { entries, .. } => Ok(entries),
+                    _ => Err(GatewayRefusal::mixed_up()),
+                });
+                self.caught_up(&session, subscription, page, out);
             }
             (Wanted::Paired(work), answer) => self.paired(work, answer, out),
             (Wanted::Checkpointed { session, turn }, answer) => self.checkpointed(&session, &turn, answer, out),

@@ -361,3 +361,49 @@ fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
     talk.ask(3, "events.subscribe", place("9")).own(Err(GatewayRefusal::internal("store", "no")));
     assert_eq!(talk.frames(), ["3 ! 5 store"]);
 }
+
+/// On a session that is at entry 51, with a subscription that reads what is stored after 3.
+fn catching_up() -> Talk {
+    let mut talk = Talk::on(None);
+    let mut told = Told::new("s".into(), Event::Logged(entry(51, user("t"))));
+    told.at = Position::at(51);
+    talk.gateway.tell(&told, &mut talk.out);
+    talk.ask(7, "events.subscribe", json!({"topics": ["session:s"], "afterSeq": 3}));
+    assert_eq!(talk.frames(), [r#"7 = {"cursor":"3","seq":3,"subscriptionId":1}"#]);
+    talk
+}
+
+#[test]
+fn what_cannot_be_read_while_a_subscription_catches_up_is_announced_and_nothing_follows_it() {
+    let entries = |list: &[u64]| {
+        let entries = list.iter().map(|seq| entry(*seq, user("t"))).collect();
+        Ok(GatewayAnswer::Entries { entries, more: false })
+    };
+    let broken = || Err(GatewayRefusal::internal("store", "no"));
+    type Pages = Vec<Result<GatewayAnswer, GatewayRefusal>>;
+    let cases: Vec<(&str, Pages, Value)> = vec![
+        ("the store failed", vec![broken()], json!({"from": 4, "to": 51, "cursor": "3"})),
+        ("it failed later", vec![entries(&[1, 2, 3, 4, 5]), broken()], json!({"from": 6, "to": 51, "cursor": "5"})),
+        // Nobody will ever read these: who came back for them would be told the same again.
+        ("it has none of them", vec![entries(&[])], json!({"from": 4, "to": 51, "cursor": "51"})),
+        ("it has some of them", vec![entries(&[4, 5]), entries(&[])], json!({"from": 6, "to": 51, "cursor": "51"})),
+        ("it has only later ones", vec![entries(&[60])], json!({"from": 4, "to": 51, "cursor": "51"})),
+    ];
+    for (name, pages, want) in cases {
+        let mut talk = catching_up();
+        for page in pages {
+            talk.own(page);
+        }
+        let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let last = frames.last().unwrap_or_else(|| panic!("{name}: nothing was told"));
+        assert_eq!((&last["event"], &last["data"]), (&json!("lag"), &want), "{name}");
+        assert_eq!(last["cursor"], want["cursor"], "{name}");
+        assert!(talk.out.own.is_empty(), "{name}: {:?}", talk.out.own);
+        talk.out.frames.clear();
+        let mut told = Told::new("s".into(), Event::Logged(entry(52, user("t"))));
+        told.at = Position::at(52);
+        talk.gateway.tell(&told, &mut talk.out);
+        talk.tell(Event::Gone { fault: Fault::new(vocab::FaultKind::UnknownSession, "it was deleted") });
+        assert_eq!(talk.frames(), Vec::<String>::new(), "{name}");
+    }
+}
