@@ -6,7 +6,7 @@
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
 //! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`, `joining`: what
 //!   the answers mean. `commands`: what a slash at the start of a message means.
-//! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
+//! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`, `end_of_run`: what is told of it.
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
 mod auth_state;
@@ -15,6 +15,7 @@ mod commands;
 mod confirm;
 mod context;
 mod cursor;
+mod end_of_run;
 mod ends;
 mod envelope;
 pub mod events;
@@ -66,6 +67,7 @@ pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
 pub use confirm::CONFIRM_MS;
 pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
+pub use end_of_run::EndOfRun;
 pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use log_context::ModelPrices;

@@ -238,8 +238,7 @@ fn turn_events(at_ms: i64, turn: &TurnEntry, context: &mut LogContext, prices: &
         TurnEntry::Started { .. } => vec![state(RunStateWord::Start)],
         TurnEntry::Taken { items, .. } => changed(ChangeKind::Taken, json!({ "count": items.len() })),
         TurnEntry::Cut { .. } => vec![state(RunStateWord::CancelRequested)],
-        // Why it was cut stands in the entry before; a cancelled run is told apart by how it stopped.
-        TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
+        TurnEntry::Ended(end) => match faults::run_end(end, context.cut(end), None) {
             RunEnd::Complete => {
                 let facts = context.ended(end, at_ms, prices);
                 let done = DoneData {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
-use vocab::{Event, Fault, Position, Stop, Told};
+use vocab::{CutBy, Event, Fault, Position, Stop, Told};
 use wire::Dialect as _;
 
 use crate::play::{Play, paused, shown};
@@ -405,5 +405,42 @@ fn what_cannot_be_read_while_a_subscription_catches_up_is_announced_and_nothing_
         talk.gateway.tell(&told, &mut talk.out);
         talk.tell(Event::Gone { fault: Fault::new(vocab::FaultKind::UnknownSession, "it was deleted") });
         assert_eq!(talk.frames(), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn subscribers_and_replays_are_told_what_cut_a_run_as_its_requests_are() {
+    let cases = [
+        (CutBy::Asked, "cancelled", "4 cancelled"),
+        (CutBy::Newer, "cancelled", "4 preempted"),
+        (CutBy::TimedOut, "cancelled", "4 timeout"),
+        (CutBy::Deleted, "cancelled", "4 session_deleted"),
+        (CutBy::Stalled, "error", "5 stalled"),
+    ];
+    for (why, state, error) in cases {
+        let cut = || vocab::Body::Turn(vocab::TurnEntry::Cut { turn: "t".into(), why, item: None });
+        let log = || {
+            let bodies =
+                [started("t"), cut(), ended("t", Stop::Interrupted), started("u"), ended("u", Stop::Interrupted)];
+            bodies.into_iter().zip(1..).map(|(body, seq)| entry(seq, body)).collect::<Vec<_>>()
+        };
+        let mut talk = Talk::on(None);
+        talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
+        talk.out.frames.clear();
+        log().into_iter().for_each(|entry| _ = talk.tell(Event::Logged(entry)));
+        let live: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        talk.out.frames.clear();
+        talk.ask(2, "events.replay", json!({"sessionId": "s", "afterSeq": 2}));
+        talk.own(Ok(GatewayAnswer::Entries { entries: log(), more: false }));
+        let page: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let replayed = page[0]["result"]["events"].as_array().unwrap();
+        for events in [&live[2..], &replayed[..]] {
+            let word = |frame: &Value| match frame["data"]["data"]["reason"].as_str() {
+                Some(reason) => format!("{} {reason}", frame["data"]["code"]),
+                None => frame["data"]["state"].as_str().unwrap().to_owned(),
+            };
+            let told: Vec<String> = events.iter().map(word).collect();
+            assert_eq!(told, [state, error, "start", "cancelled", "4 cancelled"], "{why:?}");
+        }
     }
 }
