@@ -176,22 +176,29 @@ impl Gateway {
         }
     }
 
-    /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, request: GatewayRequest<'_>, out: &mut Out) {
+    /// One request; whatever is wrong with it is its answer. `rate`: whether it comes too fast.
+    fn request(
+        &mut self,
+        request: GatewayRequest<'_>,
+        rate: &Result<(), GatewayRefusal>,
+        out: &mut Out,
+    ) -> Result<(), BadFrame> {
         let GatewayRequest { id, jsonrpc, method, params } = request;
-        let id = match self.ledger.open(id, jsonrpc, out.now_ms) {
-            Ok(id) => id,
-            Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
-            Err(NotOpened::Full) => {
-                let message = format!("{IN_FLIGHT_MAX} requests are in flight");
-                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
-                let refusal = refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS);
-                return ledger::refuse_nobody(&refusal, jsonrpc, out);
-            }
-        };
-        if let Err(refusal) = self.ask(id, &method, params, out) {
+        let id = self.ledger.open(id, jsonrpc, out.now_ms).map_err(|why| {
+            let refusal = match why {
+                NotOpened::Duplicate => envelope::duplicate(id),
+                NotOpened::Full => {
+                    let message = format!("{IN_FLIGHT_MAX} requests are in flight");
+                    let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
+                    refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS)
+                }
+            };
+            BadFrame { id: None, jsonrpc, refusal }
+        })?;
+        if let Err(refusal) = rate.clone().and_then(|()| self.ask(id, &method, params, out)) {
             self.refuse(id, &refusal, out);
         }
+        Ok(())
     }
 
     fn ask(
@@ -201,7 +208,6 @@ impl Gateway {
         params: Option<&RawValue>,
         out: &mut Out,
     ) -> Result<(), GatewayRefusal> {
-        self.check_rate(out)?;
         let row = methods::find(method);
         let (scope, is_open) = row.map_or((Scopes::NONE, false), |row| (row.scope, row.is_open));
         self.auth.allows(scope, is_open)?;
@@ -276,23 +282,24 @@ impl Dialect for Gateway {
     }
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
-        let bytes = match frame {
-            Frame::Whole(bytes) => bytes,
-            Frame::TooLong { limit } => return ledger::refuse_nobody(&envelope::too_long(limit), false, out),
+        // Whatever it is: what is refused costs as much to read.
+        let rate = self.check_rate(out);
+        let text = match frame {
+            Frame::Whole(bytes) => wire::check(bytes).map_err(|error| envelope::parse_error(&error.to_string())),
+            Frame::TooLong { limit } => Err(envelope::too_long(limit)),
         };
-        let text = match wire::check(bytes) {
-            Ok(text) => wire::replace_lone_surrogates(text),
-            Err(error) => return ledger::refuse_nobody(&envelope::parse_error(&error.to_string()), false, out),
+        let text = text.map(wire::replace_lone_surrogates);
+        let heard = match &text {
+            Ok(text) => envelope::read(text).and_then(|request| self.request(request, &rate, out)),
+            Err(refusal) => Err(BadFrame { id: None, jsonrpc: false, refusal: refusal.clone() }),
         };
-        match envelope::read(&text) {
-            Ok(request) => self.request(request, out),
-            Err(BadFrame { id, jsonrpc, refusal }) => {
-                // An id in flight belongs to its request: what is said here is nobody's.
-                let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
-                match usable {
-                    Some(id) => self.refuse(id, &refusal, out),
-                    None => ledger::refuse_nobody(&refusal, jsonrpc, out),
-                }
+        if let Err(BadFrame { id, jsonrpc, refusal }) = heard {
+            let refusal = rate.err().unwrap_or(refusal);
+            // An id in flight belongs to its request: what is said here is nobody's.
+            let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
+            match usable {
+                Some(id) => self.refuse(id, &refusal, out),
+                None => ledger::refuse_nobody(&refusal, jsonrpc, out),
             }
         }
         self.afterwards(out);
