@@ -8,6 +8,7 @@ use crate::context;
 use crate::faults::RunEnd;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::Wanted;
+use crate::results::Budget;
 use crate::session_view::EndedRun;
 
 impl Gateway {
@@ -24,7 +25,8 @@ impl Gateway {
             return Some(ended);
         }
         let view = &mut self.views[at];
-        let budget = context::budget(&view.state, self.options.compact_pct);
+        let (used, window) = (view.state.context_tokens, view.state.context_window);
+        let budget = Budget::of(used, window, self.options.compact_pct);
         let saves = rules.wants_checkpoint(budget.usage_pct) && !ended.ids.is_empty();
         let warning = context::warning(&rules, budget, ended.run.compacted, &mut view.warned);
         let saves = saves && warning.is_some();

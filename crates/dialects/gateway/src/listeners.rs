@@ -332,6 +332,13 @@ mod tests {
                 &["-1?9 4", "?hmm 5.0", "+abc 5"],
             ),
             (
+                "more of the text than anybody has",
+                true,
+                "4+18446744073709551615",
+                vec![Thought(0, "hm")],
+                &["?hm 4+18446744073709551615+2"],
+            ),
+            (
                 "more of the text than there is",
                 true,
                 "5.0+9",

@@ -76,7 +76,7 @@ impl Gateway {
                 let call = GatewayOwn::Service(Box::new(ServiceCall::Pairing(call)));
                 self.call(call, Wanted::Paired(work), out);
             }
-            CommandPlan::Subagents(_) => self.ask_for_subagents(session, work, out),
+            CommandPlan::Subagents(wish) => self.ask_for_subagents(session, &wish, work, out),
             CommandPlan::Help | CommandPlan::Refused { .. } => self.work_done(work, out),
         }
     }
