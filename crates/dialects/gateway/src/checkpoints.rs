@@ -7,7 +7,7 @@ use crate::Gateway;
 use crate::context;
 use crate::faults::RunEnd;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::Wanted;
+use crate::pending::WantedOfService;
 use crate::results::Budget;
 use crate::session_view::EndedRun;
 
@@ -37,7 +37,7 @@ impl Gateway {
         let (session, turn) = (view.session.clone(), ended.run.turn.clone());
         view.ended.push(ended);
         let call = GatewayOwn::Checkpoint { session: session.clone(), turn: turn.clone() };
-        self.call(call, Wanted::Checkpointed { session, turn }, out);
+        self.call(call, WantedOfService::Checkpointed { session, turn }, out);
         None
     }
 

@@ -12,7 +12,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId};
 use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
+use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WantedOfService, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
 use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
@@ -42,7 +42,7 @@ impl Gateway {
         self.submit(session, Verb::Session(verb), what, out)
     }
     pub(crate) fn submit(&mut self, session: &SessionId, verb: Verb, what: Wanted, out: &mut Out) -> Tag {
-        let pending = GatewayPending { session: Some(session.clone()), what };
+        let pending = GatewayPending::Command { session: Some(session.clone()), what };
         self.pending.submit(Target::Session(session.clone()), verb, pending, out);
         if let Some(view) = self.view_mut(session) {
             view.asked += 1;
@@ -50,13 +50,13 @@ impl Gateway {
         out.commands.last().map_or(Tag(0), |command| command.tag)
     }
     /// Asks a service.
-    pub(crate) fn call(&mut self, call: GatewayOwn, what: Wanted, out: &mut Out) {
-        self.pending.call(call, GatewayPending::own(what), out);
+    pub(crate) fn call(&mut self, call: GatewayOwn, what: WantedOfService, out: &mut Out) {
+        self.pending.call(call, GatewayPending::Call(what), out);
     }
     /// Has a service answer a request.
     pub(crate) fn ask_service(&mut self, id: RequestId, plan: OwnPlan, told: ToldBy, out: &mut Out) {
         match plan {
-            OwnPlan::Call(call) => self.call(call, Wanted::Service { id, told }, out),
+            OwnPlan::Call(call) => self.call(call, WantedOfService::Answer { id, told }, out),
             OwnPlan::KeepFirst { session, call } => {
                 self.on_session(&session, AfterOpen::Service { id, call, told }, out);
             }
@@ -85,7 +85,7 @@ impl Gateway {
         }
         let open = self.open_for(session, &after);
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
-        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        let what = GatewayPending::apart(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session.clone()), Verb::Open(open), what, out);
     }
 
@@ -94,7 +94,7 @@ impl Gateway {
         if session == self.attached || self.view_at(&session).is_some() || self.is_opening(&session) {
             return self.on_session(&session, after, out);
         }
-        let wanted = Wanted::Exists { session: session.clone(), after: Box::new(after) };
+        let wanted = WantedOfService::Exists { session: session.clone(), after: Box::new(after) };
         self.call(GatewayOwn::Exists { session }, wanted, out);
     }
 
@@ -286,7 +286,7 @@ impl Gateway {
                 }
                 self.subscribed_if_ready(plan, out);
             }
-            AfterOpen::Service { id, call, told } => self.call(call, Wanted::Service { id, told }, out),
+            AfterOpen::Service { id, call, told } => self.call(call, WantedOfService::Answer { id, told }, out),
         }
     }
 
@@ -299,7 +299,7 @@ impl Gateway {
         }
         let open = Open { abilities: self.abilities(at), ..self.open_for(&session, &after) };
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
-        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        let what = GatewayPending::apart(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
     }
 

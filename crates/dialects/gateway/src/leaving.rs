@@ -4,7 +4,7 @@ use vocab::{SessionId, Target, Verb};
 
 use crate::Gateway;
 use crate::own::{GatewayOwn, Out};
-use crate::pending::{GatewayPending, Wanted};
+use crate::pending::{GatewayPending, Wanted, WantedOfService};
 use crate::session_view::{LEAVE_AFTER_MS, SessionView, UNUSED_VIEWS_MAX};
 
 /// After this a service is asked again that could not say whether the attached session is there.
@@ -50,12 +50,12 @@ impl Gateway {
         if view.session == self.attached && view.at.seq > 0 {
             self.watch_attached(out);
         }
-        let what = GatewayPending::own(Wanted::Nothing);
+        let what = GatewayPending::apart(Wanted::Nothing);
         self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
     }
     fn watch_attached(&mut self, out: &mut Out) {
         let session = self.attached.clone();
-        self.call(GatewayOwn::WhenDeleted { session: session.clone() }, Wanted::AttachedDeleted(session), out);
+        self.call(GatewayOwn::WhenDeleted { session: session.clone() }, WantedOfService::AttachedDeleted(session), out);
     }
     /// A service could not say whether the attached session is there: it is asked again in a moment.
     pub(crate) fn watch_failed(&mut self, session: &SessionId, out: &mut Out) {

@@ -15,7 +15,7 @@ use crate::ledger::{RequestId, SubscriptionId};
 use crate::listeners::{self, Listener, PAGE_ENTRIES};
 use crate::log_context::LOOK_BEHIND;
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
-use crate::pending::Wanted;
+use crate::pending::WantedOfService;
 use crate::projection;
 use crate::results::QueueCode;
 use crate::run::Tails;
@@ -298,7 +298,7 @@ impl Gateway {
 
     fn read_on(&mut self, session: &SessionId, subscription: SubscriptionId, after: u64, out: &mut Out) {
         let call = GatewayOwn::Read { session: session.clone(), after, limit: PAGE_ENTRIES, branch: false };
-        self.call(call, Wanted::CatchUp { session: session.clone(), subscription }, out);
+        self.call(call, WantedOfService::CatchUp { session: session.clone(), subscription }, out);
     }
 
     /// A page for a subscription that catches up. What the connection was told live already it is told from the page, so that

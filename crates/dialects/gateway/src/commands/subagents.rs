@@ -64,7 +64,7 @@ impl Gateway {
     }
 
     fn directory_part(&mut self, verb: DirectoryVerb, work: WorkId, out: &mut Out) {
-        let what = GatewayPending::own(Wanted::Subagents(work));
+        let what = GatewayPending::apart(Wanted::Subagents(work));
         self.pending.submit(Target::Current, Verb::Directory(verb), what, out);
     }
 

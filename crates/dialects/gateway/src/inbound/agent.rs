@@ -8,7 +8,7 @@ use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::params::{CallbackParams, ConfirmParams, DecisionWord, SendParams, WaitParams};
-use crate::pending::{AfterOpen, AskedAbout, SendPlan, WaitPlan, Wanted};
+use crate::pending::{AfterOpen, AskedAbout, SendPlan, WaitPlan, Wanted, WantedOfService};
 use crate::results::ConfirmResult;
 use crate::session_view::SessionView;
 
@@ -127,7 +127,7 @@ pub(crate) fn wait(
     match &plan.of {
         RunRef::Turn(turn) => {
             let turn = turn.clone();
-            gateway.call(GatewayOwn::FindRun { turn }, Wanted::FindsRun(plan), out);
+            gateway.call(GatewayOwn::FindRun { turn }, WantedOfService::FindsRun(plan), out);
         }
         // A key is a session's own: it is looked for where this connection is.
         RunRef::Key(_) => {

@@ -7,7 +7,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId, StopBy, WireId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::CancelParams;
-use crate::pending::{AfterOpen, Wanted, WorkEnd, WorkId, WorkPart};
+use crate::pending::{AfterOpen, WantedOfService, WorkEnd, WorkId, WorkPart};
 use crate::session_view::How;
 
 pub(crate) fn cancel(
@@ -145,7 +145,7 @@ impl Gateway {
         match self.view_at(&session).is_some() || self.is_opening(&session) {
             true => self.on_session(&session, after, out),
             false => {
-                let wanted = Wanted::Exists { session: session.clone(), after: Box::new(after) };
+                let wanted = WantedOfService::Exists { session: session.clone(), after: Box::new(after) };
                 self.call(crate::own::GatewayOwn::Exists { session }, wanted, out);
             }
         }

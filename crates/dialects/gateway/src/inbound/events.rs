@@ -10,7 +10,7 @@ use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
 use crate::log_context::{LOOK_BEHIND, LogContext, ModelPrices};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::params::{ReplayParams, SubscribeParams, UnsubscribeParams};
-use crate::pending::{AfterOpen, AheadPlace, SubscribePlan, Wanted};
+use crate::pending::{AfterOpen, AheadPlace, SubscribePlan, WantedOfService};
 use crate::projection::{self, ToldBytes};
 use crate::results::{ReplayResult, ReplayedEvent, UnsubscribeResult};
 use crate::shape::{AnyJson, SessionName};
@@ -119,7 +119,7 @@ pub(crate) fn replay(
             GatewayOwn::Read { session, after, limit, branch: false }
         }
     };
-    gateway.call(call, Wanted::Replay { id, wish }, out);
+    gateway.call(call, WantedOfService::Replay { id, wish }, out);
     Ok(())
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn delete(
 ) -> Result<(), GatewayRefusal> {
     let session = params.session_id.0;
     let verb = Verb::Directory(DirectoryVerb::Delete { session: session.clone(), open_too: true });
-    let what = GatewayPending::own(Wanted::Deleted { id, session });
+    let what = GatewayPending::apart(Wanted::Deleted { id, session });
     gateway.pending.submit(Target::Current, verb, what, out);
     Ok(())
 }
