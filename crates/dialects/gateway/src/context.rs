@@ -67,10 +67,9 @@ pub(crate) fn warning(
 }
 
 /// A checkpoint was saved under this name.
-pub(crate) fn with_checkpoint(mut warning: ContextWarningData, namespace: Arc<str>) -> ContextWarningData {
+pub(crate) fn saved_as(warning: &mut ContextWarningData, namespace: Arc<str>) {
     (warning.actions.checkpoint_saved, warning.actions.checkpoint_namespace) = (true, Some(namespace));
     warning.message = in_words(&warning.budget, &warning.actions);
-    warning
 }
 
 fn in_words(budget: &Budget, actions: &ContextActions) -> String {
@@ -129,11 +128,12 @@ mod tests {
 
     #[test]
     fn it_says_how_full_it_is_in_words() {
-        let said = warning(&ContextRules::default(), budget_of(172_000), true, &mut ContextMark::default()).unwrap();
+        let mut said =
+            warning(&ContextRules::default(), budget_of(172_000), true, &mut ContextMark::default()).unwrap();
         assert_eq!(said.message, "Context usage is 86.0% (172,000/200,000 estimated tokens). History was compacted.");
-        let saved = with_checkpoint(said, "session/checkpoints/ws/a".into());
+        saved_as(&mut said, "session/checkpoints/ws/a".into());
         assert_eq!(
-            saved.message,
+            said.message,
             "Context usage is 86.0% (172,000/200,000 estimated tokens). Checkpoint saved to memory namespace \
              `session/checkpoints/ws/a`. History was compacted."
         );

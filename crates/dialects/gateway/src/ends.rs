@@ -11,7 +11,7 @@ use crate::pending::Wanted;
 use crate::projection::error_data;
 use crate::results::{Collected, QueueCode, SendResult, UsageSum, WaitError, WaitResult, WaitState};
 use crate::run::{GatewayRun, Tails};
-use crate::session_view::{EndedRun, HeldWait, How, InRun, WaitsFor};
+use crate::session_view::{AboutContext, EndedRun, HeldWait, How, InRun, WaitsFor};
 use crate::shape::AnyJson;
 use crate::{Gateway, OnDisconnect};
 
@@ -41,7 +41,7 @@ impl Gateway {
         let is_of = |it: &HeldWait| matches!(&it.of, WaitsFor::Turn(turn) if *turn == run.turn);
         let (held, left) = std::mem::take(&mut view.held).into_iter().partition(is_of);
         view.held = left;
-        let ended = EndedRun { run, ids, held, warned: None };
+        let ended = EndedRun { run, ids, held, context: AboutContext::Unknown };
         if ended.run.is_whole || ended.run.is_lost || (ended.ids.is_empty() && ended.held.is_empty()) {
             return self.run_over(at, ended, out);
         }
@@ -75,12 +75,12 @@ impl Gateway {
     pub(crate) fn run_over(&mut self, at: usize, ended: EndedRun, out: &mut Out) {
         let outcome = self.outcome(at, &ended.run, out);
         let Some(ended) = self.with_checkpoint(at, ended, &outcome, out) else { return };
-        let EndedRun { run, ids, held, warned } = ended;
+        let EndedRun { run, ids, held, context } = ended;
         let mut tails = Tails::new();
         match &outcome {
             RunEnd::Complete => {
-                if let Some(warning) = warned.flatten() {
-                    tails.push(events::tail("context_warning", &warning));
+                if let AboutContext::Warning(warning) = context {
+                    tails.push(events::tail("context_warning", &*warning));
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
                 let (content, usage) = (Some(run.content()), self.usage(at, &run));

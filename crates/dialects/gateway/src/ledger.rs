@@ -10,11 +10,11 @@ use vocab::{ItemId, Json, NumberedMap, SessionId, Tag, TurnId};
 use crate::own::{GatewayRefusal, Out};
 
 /// Requests of one connection without an answer; the next is refused.
-pub const IN_FLIGHT_MAX: usize = 1024;
+pub(crate) const IN_FLIGHT_MAX: usize = 1024;
 /// Subscriptions of one connection.
-pub const SUBSCRIPTIONS_MAX: usize = 64;
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 64;
 /// The largest id: what every JSON reader keeps exactly.
-pub const ID_MAX: u64 = (1 << 53) - 1;
+pub(crate) const ID_MAX: u64 = (1 << 53) - 1;
 /// A request that is owed an answer for longer is a fault of ours, unless it has a time of its own or a run that takes its time.
 pub(crate) const OWED_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 

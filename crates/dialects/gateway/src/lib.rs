@@ -56,25 +56,23 @@ use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 use auth_state::Auth;
 use envelope::{BadFrame, GatewayRequest};
 use flow::Opening;
-use ledger::{Awaits, IdLedger, NotOpened, RequestId, Terminal};
+use ledger::{Awaits, IN_FLIGHT_MAX, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
 use pending::{GatewayPending, SubscribePlan, Work};
 use rate::{Bucket, Rate};
 use session_view::SessionView;
 
-pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
-pub use confirm::CONFIRM_MS;
+pub use auth_state::{Access, AuthState};
 pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
 pub use end_of_run::EndOfRun;
-pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
-pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
+pub use events::{EVENTS, EventRow};
 pub use log_context::ModelPrices;
 pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
-pub use rate::{BURST_MAX, PER_SECOND_MAX};
+pub use rate::BURST_MAX;
 pub use tool_names::TOOL_NAMES;
 
 /// What becomes of runs whose connection goes.
@@ -209,8 +207,7 @@ impl Gateway {
         out: &mut Out,
     ) -> Result<(), GatewayRefusal> {
         let row = methods::find(method);
-        let (scope, is_open) = row.map_or((Scopes::NONE, false), |row| (row.scope, row.is_open));
-        self.auth.allows(scope, is_open)?;
+        self.auth.allows(row.map_or(Access::Needs(Scopes::NONE), |row| row.access))?;
         let row = row.ok_or_else(|| envelope::no_method(method))?;
         if self.shutting_down {
             return Err(ends::shutting_down());
@@ -274,12 +271,8 @@ pub(crate) fn written(value: &impl Serialize) -> Vec<u8> {
 impl Dialect for Gateway {
     type Own = GatewayOwn;
 
-    fn greet(&mut self, out: &mut Out) {
-        if self.auth.is_refused() {
-            ledger::refuse_nobody(&auth_state::refused(), false, out);
-            out.close_with(Close::new(CloseCode::PolicyViolation, "not known here"));
-        }
-    }
+    /// The client speaks first.
+    fn greet(&mut self, _: &mut Out) {}
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         // Whatever it is: what is refused costs as much to read.

@@ -209,10 +209,7 @@ impl Gateway {
                     let usual = LaneNote { policy: self.views[at].state.lane, dropped: 1, texts: Vec::new() };
                     self.dropped(waited.id, code, &session, lane.unwrap_or(&usual), out);
                 }
-                Some(ItemRefused::Cancelled(reason)) => {
-                    let reason = if waited.timed_out { "timeout" } else { reason };
-                    self.fail(waited.id, &faults::cancelled(reason), out);
-                }
+                Some(ItemRefused::Cancelled(reason)) => self.fail(waited.id, &faults::cancelled(reason), out),
                 None => self.fail(waited.id, &GatewayRefusal::mixed_up(), out),
             }
         }
@@ -297,7 +294,7 @@ impl Gateway {
     }
 
     fn read_on(&mut self, session: &SessionId, subscription: SubscriptionId, after: u64, out: &mut Out) {
-        let call = GatewayOwn::Read { session: session.clone(), after, limit: PAGE_ENTRIES, branch: false };
+        let call = GatewayOwn::Read { session: session.clone(), after, limit: PAGE_ENTRIES };
         self.call(call, WantedOfService::CatchUp { session: session.clone(), subscription }, out);
     }
 

@@ -24,8 +24,8 @@ pub enum GatewayOwn {
     WhenDeleted { session: SessionId },
     /// The session of a run that is under way, or was lately.
     FindRun { turn: TurnId },
-    /// Saved entries after this one; `branch`: only those that the conversation goes through now.
-    Read { session: SessionId, after: u64, limit: usize, branch: bool },
+    /// Saved entries after this one.
+    Read { session: SessionId, after: u64, limit: usize },
     /// The newest saved entries before this one, and so many before those.
     ReadBefore { session: SessionId, before: u64, limit: usize, behind: u64 },
     /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one

@@ -4,8 +4,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ModelEntry, NoteEntry,
-    Part, Principal, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ItemEnd, ModelEntry,
+    NoteEntry, Part, Principal, QueueEntry, Scope, SettingEntry, SettleReason, ShellEntry, TurnEntry, TurnId, UserFrom,
+    parts_text,
 };
 
 use crate::cursor::EventCursor;
@@ -139,7 +140,7 @@ pub(crate) fn events_of(
             one("queued", &QueuedData { item_id: item.id.to_string(), position: None, text, by })
         }
         Body::Queue(QueueEntry::Settled { item, end, why }) => {
-            let (end, why) = (lower(end), why.as_ref().map(lower));
+            let (end, why) = (item_end(*end), why.map(settled_why));
             changed(ChangeKind::Settled, json!({"itemId": item.as_str(), "end": end, "why": why}))
         }
         Body::Model(model) => model_events(model),
@@ -218,8 +219,28 @@ fn changed(kind: ChangeKind, detail: Value) -> Vec<Projected> {
     one("session_changed", &SessionChangedData { kind, role: None, text: None, detail: Some(any(&detail)) })
 }
 
-fn lower(word: &impl std::fmt::Debug) -> String {
-    format!("{word:?}").to_lowercase()
+fn item_end(end: ItemEnd) -> &'static str {
+    match end {
+        ItemEnd::Consumed => "consumed",
+        ItemEnd::Superseded => "superseded",
+        ItemEnd::Dropped => "dropped",
+        ItemEnd::Cancelled => "cancelled",
+    }
+}
+
+fn settled_why(why: SettleReason) -> &'static str {
+    match why {
+        SettleReason::Ran => "ran",
+        SettleReason::TakenBack => "takenback",
+        SettleReason::Overflow => "overflow",
+        SettleReason::Newer => "newer",
+        SettleReason::Interrupted => "interrupted",
+        SettleReason::TooLate => "toolate",
+        SettleReason::NoRoom => "noroom",
+        SettleReason::Deleted => "deleted",
+        SettleReason::Restarted => "restarted",
+        SettleReason::TimedOut => "timedout",
+    }
 }
 
 fn user_from(from: UserFrom) -> &'static str {

@@ -3,7 +3,7 @@
 /// Requests at once.
 pub const BURST_MAX: u64 = 500;
 /// Requests per second, in the long run.
-pub const PER_SECOND_MAX: u64 = 100;
+pub(crate) const PER_SECOND_MAX: u64 = 100;
 /// So many refusals in [`VIOLATIONS_MS`] end the connection.
 const VIOLATIONS_MAX: u32 = 5;
 const VIOLATIONS_MS: u64 = 10_000;

@@ -120,7 +120,7 @@ impl Gateway {
                     let notice = ContentData { text, transient: Some(true), is_final: None };
                     self.ledger.event(id, &events::tail("content", &notice), out);
                 }
-                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, is_repeat: false, timed_out: false });
+                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, is_repeat: false });
                 self.ledger.put(id, Awaits::Waiting { session, item });
             }
             Ok(Reply::Again(_)) => {
@@ -326,7 +326,7 @@ impl Gateway {
                 AheadPlace::Unknown => {
                     let (session, seq) = (session.clone(), after.seq);
                     self.subscribing[at].place = AheadPlace::Asked;
-                    let call = GatewayOwn::Read { session, after: seq - 1, limit: 1, branch: false };
+                    let call = GatewayOwn::Read { session, after: seq - 1, limit: 1 };
                     return self.call(call, WantedOfService::HasPlace { plan: number, seq }, out);
                 }
                 AheadPlace::InLog if after.whole_seq() <= stands => {}

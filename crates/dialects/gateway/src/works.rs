@@ -93,7 +93,7 @@ impl Gateway {
             }
         });
         if let Some(id) = withdrawn {
-            self.withdraw(id, number, out);
+            self.withdraw(id, number, StopBy::Sender, out);
         }
         if interrupted && let Some(at) = session.and_then(|session| self.view_at(session)) {
             self.cancel_requested(at, out);

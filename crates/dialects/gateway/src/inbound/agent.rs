@@ -3,6 +3,7 @@
 use vocab::{Answer, AskId, CallId, RunRef, Scope, SessionVerb};
 
 use crate::Gateway;
+use crate::auth_state::Access;
 use crate::commands;
 use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
@@ -25,7 +26,7 @@ pub(crate) fn send(
     if params.attachments.0.is_empty()
         && let Some(plan) = commands::plan(&params.message.0)
     {
-        gateway.auth.allows(plan.scope(), false)?;
+        gateway.auth.allows(Access::Needs(plan.scope()))?;
         gateway.on_session(&session, AfterOpen::Command { id, plan }, out);
         return Ok(());
     }

@@ -343,7 +343,7 @@ fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
     let mut talk = Talk::on(None);
     let place = |after: &str| json!({"topics": ["session:s"], "afterSeq": after});
     talk.ask(1, "events.subscribe", place("2"));
-    let read = "Read { session: \"s\", after: 1, limit: 1, branch: false }";
+    let read = "Read { session: \"s\", after: 1, limit: 1 }";
     assert_eq!(format!("{:?}", talk.out.own[0].call), read);
     let entries = |entries| Ok(GatewayAnswer::Entries { entries, more: false });
     talk.own(entries(vec![entry(2, user("t"))]));
