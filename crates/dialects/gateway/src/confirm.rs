@@ -43,8 +43,8 @@ pub(crate) fn asked(ask: &Ask) -> Option<Cow<'_, PermissionAsk>> {
     }
 }
 
-/// In the only words there are for a question. No mode covers it, so it has the risk that nobody allows unseen; and no call
-/// is asked about, so it goes by the id of the question.
+/// A budget question in the shape of a permission question, the only one this wire has: highest risk, since no mode allows it;
+/// its own id stands for the call.
 fn about_budget(ask: &Ask, budget: &BudgetAsk) -> PermissionAsk {
     let shown = |amount: u64| budget.unit.shown(amount);
     let (limit, spent, more) = (shown(budget.limit), shown(budget.spent), shown(budget.more));

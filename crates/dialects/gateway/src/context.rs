@@ -30,7 +30,7 @@ impl ContextRules {
             _ => None,
         }
     }
-    /// Whether a context that is so full is worth a checkpoint, whatever it is called.
+    /// Whether the context is full enough for a checkpoint, whichever level it is reported as.
     pub(crate) fn wants_checkpoint(&self, pct: f64) -> bool {
         pct >= self.checkpoint_pct
     }

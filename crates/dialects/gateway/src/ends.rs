@@ -29,8 +29,7 @@ impl Gateway {
         self.refuse(id, &refusal, out);
     }
 
-    /// A run whose end was heard is told, now that what comes with the end is known: how the session stands, and how full its
-    /// context is, the engine says right behind it.
+    /// Sends the last frames of a run whose end was logged, once the `State` behind it has said how full the context is.
     pub(crate) fn flush(&mut self, at: usize, out: &mut Out) {
         let view = &mut self.views[at];
         if !view.run.as_ref().is_some_and(GatewayRun::is_over) {
@@ -301,7 +300,7 @@ impl Gateway {
             Parting::GraceOver => {
                 self.shutting_down = true;
                 let close = self.closing(CloseCode::GoingAway, SHUTTING_DOWN);
-                // Every session of a gateway is loaded with the rule to go on.
+                // All sessions of a gateway are opened with `OnRestart::Continue`.
                 while !self.views.is_empty() {
                     self.gone_from(0, &Fault::suspended(), out);
                 }

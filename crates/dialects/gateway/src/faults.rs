@@ -197,7 +197,6 @@ pub(crate) enum ItemRefused {
     Cancelled(&'static str),
 }
 
-/// `None`: a run took it.
 /// Why no run will come of a message, for who waits for that run.
 pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
     match why.and_then(item_refused) {
@@ -206,6 +205,7 @@ pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
     }
 }
 
+/// How a message ended that no run took; `None`: a run took it.
 pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
     match why {
         SettleReason::Ran => None,

@@ -181,7 +181,7 @@ impl Gateway {
             Err(fault) => {
                 let refusal = self.incident(faults::refusal(&fault, None), out);
                 let mut waiting = waiting.into_iter();
-                // It was opened for a place in its log that is none; that is no concern of the others.
+                // The open failed only for the first waiter's `afterSeq`; the others try again without it.
                 if fault.kind == vocab::FaultKind::Invalid
                     && let Some(AfterOpen::Subscribe { plan, .. }) = waiting.as_slice().first()
                     && let Some(after) = self.plan_after(*plan)
@@ -195,7 +195,7 @@ impl Gateway {
             }
         };
         let at = match self.view_at(session) {
-            // It was on it: the session was to be saved.
+            // There was a view already: this open only saved the session.
             Some(at) => at,
             None => {
                 let mut view = SessionView::new(session.clone(), Arc::new(opened.state), opened.present.at, out.now_ms);
@@ -220,7 +220,7 @@ impl Gateway {
         }
     }
 
-    /// On the session now. One that may be a name alone is saved first for who needs that, from where it stands.
+    /// Carries `after` out. Where it needs a saved session and nothing is written yet, the session is saved first.
     pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
         match after {
             AfterOpen::Create(plan) if plan.model.is_some() => self.model_first(at, plan, out),
@@ -303,7 +303,7 @@ impl Gateway {
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
     }
 
-    /// The model of a session that is there: one that cannot be had must not have made or changed anything.
+    /// Changes the model of an existing session first, so that one that cannot be had changes nothing.
     fn model_first(&mut self, at: usize, mut plan: Box<CreatePlan>, out: &mut Out) {
         let Some(model) = plan.model.take() else { return };
         let session = self.views[at].session.clone();
@@ -380,7 +380,7 @@ impl Gateway {
         }
     }
 
-    /// A word that people can look for in the log, where somebody is told this. Nobody is where the id was settled before.
+    /// Adds an incident id to look for in the log, unless the request is settled and nobody would see it.
     pub(crate) fn incident_of(&self, id: RequestId, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
         if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
     }

@@ -46,7 +46,7 @@ impl Gateway {
     }
     fn leave(&mut self, at: usize, out: &mut Out) {
         let view = self.views.remove(at);
-        // Who is on it is told of its end; who is attached to it must hear of it all the same.
+        // With a view, deletion is heard as `Gone`; without one a service must watch the attached session.
         if view.session == self.attached && view.at.seq > 0 {
             self.watch_attached(out);
         }
@@ -87,7 +87,7 @@ impl Gateway {
     }
     /// Views that are needed now are not unused since earlier.
     pub(crate) fn note_use(&mut self, now_ms: u64) {
-        // Of what was answered otherwise there is nothing to wait for.
+        // Drops plans of subscriptions whose request was answered already.
         let Gateway { subscribing, ledger, .. } = self;
         subscribing.retain(|plan| ledger.is_open(plan.id));
         for at in 0..self.views.len() {

@@ -89,7 +89,7 @@ impl StopBy {
 }
 
 impl Awaits {
-    /// What was said of it before it was known how to do that.
+    /// A stop asked for before the prompt was answered, when it was not yet known what to stop.
     pub(crate) fn stop(&self) -> Option<StopBy> {
         match self {
             Awaits::Offered { stop, .. } => *stop,
@@ -109,7 +109,7 @@ impl Awaits {
         }
     }
 
-    /// With the end of this session nothing will come any more.
+    /// The session this request depends on; when it ends, no answer comes from it.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Awaits::Opening { session }

@@ -24,7 +24,7 @@ pub(crate) struct Listener {
     pub(crate) cursor: EventCursor,
     /// What it has of the running reply.
     told: ToldBytes,
-    /// Some of these it had before it came: where the reply came to nothing, they are taken back.
+    /// Bytes the subscriber's cursor claimed; retracted if that reply is not in the log.
     owed: ToldBytes,
     context: LogContext,
 }
@@ -159,7 +159,7 @@ impl Listener {
         ledger.news(self.subscription, &events::placed("lag", &written(&data), &place), out);
     }
 
-    /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
+    /// A model call begins. Text streamed for an unlogged reply is retracted; bytes claimed by the cursor may belong to this one.
     pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &IdLedger, out: &mut Out) {
         if !self.is_owed() && self.told != self.told.nothing() {
             self.owed = self.told;

@@ -39,7 +39,7 @@ impl Gateway {
             Event::Queue(QueueEvent::Ended { item, end, why, turn, lane, .. }) => {
                 self.item_ended(at, item, (*end, *why), turn.as_ref(), lane.as_deref(), true, out);
             }
-            // Who read the end of a run in the past is told no state behind it.
+            // Whoever read a run's end while catching up gets no `State` after it, so it is flushed here.
             Event::Settled | Event::Live { .. } => self.flush(at, out),
             Event::TurnLost(end) => {
                 let (view, mut tails) = (&mut self.views[at], Tails::new());
@@ -61,7 +61,7 @@ impl Gateway {
             // Taken by `tell`.
             Event::Reply { .. } => {}
         }
-        // What ended it may have taken the view with it.
+        // `gone` may have removed the view.
         if let Some(view) = self.views.get_mut(at).filter(|view| view.session == told.session) {
             let is_entry = view.at.seq != told.at.seq;
             view.at = told.at;

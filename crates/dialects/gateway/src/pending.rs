@@ -146,7 +146,7 @@ pub(crate) enum AfterOpen {
         of: AskedAbout,
         answer: Answer,
     },
-    /// What waits, or without this one.
+    /// `queue.list` (`None`), or `queue.remove` of this item.
     Queue {
         id: RequestId,
         remove: Option<ItemId>,
@@ -200,8 +200,8 @@ impl AfterOpen {
         matches!(self, AfterOpen::Create(_) | AfterOpen::Service { .. })
     }
 
-    /// The session need not know the connection as one that takes part: who subscribes or looks at the queue listens, and an
-    /// answer from elsewhere is the only word of who gives it. One that took part and said nothing would be a no to every question after it.
+    /// The engine may treat the connection as a mere listener. A participant that cannot answer would have every later question
+    /// denied.
     pub(crate) fn only_listens(&self) -> bool {
         matches!(self, AfterOpen::Subscribe { .. } | AfterOpen::Confirm { .. } | AfterOpen::Queue { .. })
     }

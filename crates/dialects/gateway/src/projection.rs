@@ -52,7 +52,7 @@ pub(crate) fn turn_of(body: &Body) -> Option<&TurnId> {
     }
 }
 
-/// A reply that was under way before this entry came to nothing: what was told of it is not in the log.
+/// Whether this entry shows that the reply streamed before it was never logged.
 fn ends_reply_unsaid(body: &Body) -> bool {
     matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
 }
@@ -197,7 +197,7 @@ pub(crate) fn placed(
 ) -> impl Iterator<Item = (Projected, EventCursor)> {
     let (seq, last) = (entry.seq, list.len().saturating_sub(1));
     let is_reply = matches!(entry.body, Body::Assistant { .. });
-    // A part of a reply is its thinking: who is not told that has had nothing of it.
+    // Part 0 of a reply is its thinking; a subscriber without thinking was never sent it, so nothing is skipped.
     let skip = if is_reply && told.thinking.is_none() { 0 } else { after.told_of(seq) };
     let cursor = move |at: usize| match at == last {
         true => EventCursor::at(seq),
