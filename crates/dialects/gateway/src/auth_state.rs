@@ -11,19 +11,19 @@ pub(crate) const LOGIN_FAILURES_MAX: u32 = 3;
 
 /// Who may ask for something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum MayAsk {
     /// Also who has not logged in.
     Anybody,
     /// Who may do this much.
     Needs(Scopes),
 }
 
-impl Access {
+impl MayAsk {
     /// What its caller must be allowed to do.
     pub fn scopes(self) -> Scopes {
         match self {
-            Access::Anybody => Scopes::NONE,
-            Access::Needs(scopes) => scopes,
+            MayAsk::Anybody => Scopes::NONE,
+            MayAsk::Needs(scopes) => scopes,
         }
     }
 }
@@ -54,12 +54,12 @@ impl Auth {
             AuthState::Unknown => Scopes::NONE,
         }
     }
-    pub(crate) fn allows(&self, access: Access) -> Result<(), GatewayRefusal> {
-        match (access, self.state) {
-            (Access::Anybody, _) => Ok(()),
-            (Access::Needs(needed), AuthState::Known { scopes }) if scopes.has(needed) => Ok(()),
-            (Access::Needs(needed), AuthState::Known { .. }) => Err(out_of_scope(needed)),
-            (Access::Needs(_), AuthState::Unknown) => {
+    pub(crate) fn allows(&self, may_ask: MayAsk) -> Result<(), GatewayRefusal> {
+        match (may_ask, self.state) {
+            (MayAsk::Anybody, _) => Ok(()),
+            (MayAsk::Needs(needed), AuthState::Known { scopes }) if scopes.has(needed) => Ok(()),
+            (MayAsk::Needs(needed), AuthState::Known { .. }) => Err(out_of_scope(needed)),
+            (MayAsk::Needs(_), AuthState::Unknown) => {
                 Err(GatewayRefusal::new(Code::AuthRequired, "log in first: auth.login {\"token\"}")
                     .because("auth_required"))
             }
@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn who_is_known_may_do_what_their_scopes_say() {
-        let code = |state, access| Auth::new(state).allows(access).err().map(|it| (it.code, it.reason));
+        let code = |state, may_ask| Auth::new(state).allows(may_ask).err().map(|it| (it.code, it.reason));
         let reader = AuthState::Known { scopes: Scopes::READ };
-        assert_eq!(code(reader, Access::Needs(Scopes::READ)), None);
-        assert_eq!(code(reader, Access::Needs(Scopes::CHAT)), Some((Code::AuthFailed, Some("scope"))));
-        assert_eq!(code(AuthState::Known { scopes: Scopes::NONE }, Access::Needs(Scopes::NONE)), None);
+        assert_eq!(code(reader, MayAsk::Needs(Scopes::READ)), None);
+        assert_eq!(code(reader, MayAsk::Needs(Scopes::CHAT)), Some((Code::AuthFailed, Some("scope"))));
+        assert_eq!(code(AuthState::Known { scopes: Scopes::NONE }, MayAsk::Needs(Scopes::NONE)), None);
         let stranger = Some((Code::AuthRequired, Some("auth_required")));
-        assert_eq!(code(AuthState::Unknown, Access::Needs(Scopes::NONE)), stranger);
-        assert_eq!(code(AuthState::Unknown, Access::Anybody), None);
+        assert_eq!(code(AuthState::Unknown, MayAsk::Needs(Scopes::NONE)), stranger);
+        assert_eq!(code(AuthState::Unknown, MayAsk::Anybody), None);
     }
 
     #[test]

@@ -63,7 +63,7 @@ use pending::{GatewayPending, SubscribePlan, Work};
 use rate::{Bucket, Rate};
 use session_view::SessionView;
 
-pub use auth_state::{Access, AuthState};
+pub use auth_state::{AuthState, MayAsk};
 pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
 pub use end_of_run::EndOfRun;
@@ -207,7 +207,7 @@ impl Gateway {
         out: &mut Out,
     ) -> Result<(), GatewayRefusal> {
         let row = methods::find(method);
-        self.auth.allows(row.map_or(Access::Needs(Scopes::NONE), |row| row.access))?;
+        self.auth.allows(row.map_or(MayAsk::Needs(Scopes::NONE), |row| row.may_ask))?;
         let row = row.ok_or_else(|| envelope::no_method(method))?;
         if self.shutting_down {
             return Err(ends::shutting_down());

@@ -28,7 +28,7 @@
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::auth_state::Access;
+use crate::auth_state::MayAsk;
 use crate::commands;
 use crate::inbound::{agent, cancel, connection, events, queue, sessions, tools};
 use crate::ledger::RequestId;
@@ -66,7 +66,7 @@ use crate::shape::{AnyJson, Nothing, ObjectJson, ShapeSchema};
 /// One method.
 pub struct MethodRow {
     pub name: &'static str,
-    pub access: Access,
+    pub may_ask: MayAsk,
     pub doc: &'static str,
     pub params: fn() -> ShapeSchema,
     pub result: fn() -> ShapeSchema,
@@ -91,19 +91,19 @@ pub(crate) enum OwnPlan {
 /// See the head of this file.
 macro_rules! method {
     ($name:literal, anybody, $params:ty => $result:ty, $doc:literal, by $handler:path) => {
-        method!(@row $name, Access::Anybody, $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Anybody, $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             $handler(gateway, id, params, out)
         })
     };
     ($name:literal, $scope:expr, $params:ty => $result:ty, $doc:literal, by $handler:path) => {
-        method!(@row $name, Access::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             $handler(gateway, id, params, out)
         })
     };
     ($name:literal, $scope:expr, $params:ty => $result:ty, $doc:literal, own $plan:path, told $told:path) => {
-        method!(@row $name, Access::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             let plan = $plan(gateway, params)?;
             gateway.ask_service(id, plan, |gateway, answer| {
@@ -113,10 +113,10 @@ macro_rules! method {
             Ok(())
         })
     };
-    (@row $name:literal, $access:expr, $params:ty => $result:ty, $doc:literal, $answer:expr) => {
+    (@row $name:literal, $may_ask:expr, $params:ty => $result:ty, $doc:literal, $answer:expr) => {
         MethodRow {
             name: $name,
-            access: $access,
+            may_ask: $may_ask,
             doc: $doc,
             params: <$params as $crate::shape::Shaped>::schema,
             result: <$result as $crate::shape::Shaped>::schema,

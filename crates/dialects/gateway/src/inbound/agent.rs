@@ -3,7 +3,7 @@
 use vocab::{Answer, AskId, CallId, RunRef, Scope, SessionVerb};
 
 use crate::Gateway;
-use crate::auth_state::Access;
+use crate::auth_state::MayAsk;
 use crate::commands;
 use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
@@ -26,7 +26,7 @@ pub(crate) fn send(
     if params.attachments.0.is_empty()
         && let Some(plan) = commands::plan(&params.message.0)
     {
-        gateway.auth.allows(Access::Needs(plan.scope()))?;
+        gateway.auth.allows(MayAsk::Needs(plan.scope()))?;
         gateway.on_session(&session, AfterOpen::Command { id, plan }, out);
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{Body, Entry, Json, SessionId};
 
 use crate::Gateway;
-use crate::auth_state::Access;
+use crate::auth_state::MayAsk;
 use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
 use crate::log_context::{LOOK_BEHIND, LogContext, ModelPrices};
@@ -40,7 +40,7 @@ pub(crate) fn subscribe(
     }
     // The log names addresses, users and files, as the audit does.
     if topics.contains(&Topic::Logs) {
-        gateway.auth.allows(Access::Needs(Scopes::ADMIN))?;
+        gateway.auth.allows(MayAsk::Needs(Scopes::ADMIN))?;
     }
     if sessions.is_empty() && topics.is_empty() {
         return Err(GatewayRefusal::wrong_param("topics", "`topics` must name at least one"));

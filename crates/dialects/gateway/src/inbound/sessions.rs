@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use vocab::{Change, DirectoryVerb, IdKind, SessionId, Target, Verb};
 
 use crate::Gateway;
-use crate::auth_state::Access;
+use crate::auth_state::MayAsk;
 use crate::ledger::RequestId;
 use crate::own::{GatewayRefusal, Out, Scopes};
 use crate::params::{CreateParams, ElevationPart, ForkParams, PatchParams, SessionParams};
@@ -58,7 +58,7 @@ pub(crate) fn patch(
     match params.elevation {
         Wish::Untouched => {}
         wish => {
-            gateway.auth.allows(Access::Needs(Scopes::ADMIN))?;
+            gateway.auth.allows(MayAsk::Needs(Scopes::ADMIN))?;
             changes.push(Change::Elevate { until_ms: elevated_until(wish, gateway.options.clock.now_ms())? });
         }
     }
