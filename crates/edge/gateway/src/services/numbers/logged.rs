@@ -206,3 +206,37 @@ fn ask_end(end: &AskEnd) -> usize {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_told_apart_and_a_stall_is_an_error() {
+        let cases = [
+            (Stop::EndTurn, None, "complete"),
+            (Stop::Interrupted, Some(CutBy::Newer), "cancelled"),
+            (Stop::Interrupted, Some(CutBy::Stalled), "error"),
+            (Stop::Error, None, "error"),
+            (Stop::Budget, None, "limit"),
+            (Stop::MaxTokens, None, "limit"),
+        ];
+        for (stop, cut, want) in cases {
+            let numbers = LoggedNumbers::default();
+            let turn = || "t".into();
+            let (usage, mutations) = (vocab::Usage::default(), Vec::new());
+            let end = vocab::TurnEnd { turn: turn(), stop, iterations: 0, usage, mutations, fault: None };
+            let cut = cut.map(|why| TurnEntry::Cut { turn: turn(), why, item: None });
+            let log = [TurnEntry::Started { turn: turn() }].into_iter().chain(cut).chain([TurnEntry::Ended(end)]);
+            for turn in log {
+                let entry = Entry { seq: 1, parent: 0, at_ms: 3, by: None, body: Body::Turn(turn) };
+                numbers.count(&"s".into(), &entry);
+            }
+            let mut page = MetricsPage::default();
+            numbers.page(&mut page);
+            let text = page.finish();
+            let counted = format!("tillerman_run_seconds_count{{outcome=\"{want}\"}} 1");
+            assert!(text.contains(&counted), "{stop:?}: {text}");
+        }
+    }
+}
