@@ -89,8 +89,10 @@ class Watch(AsyncIterator[AnyEvent]):
 
     def _event(self, event: AnyEvent, size: int) -> None:
         session = self._session
-        # Nothing more comes of it here: the session was lost, or is deleted.
+        # Nothing more comes of it here: the session was lost, is deleted, or cannot be read now.
         if event["event"] == "lag":
+            if session is not None:
+                self._told = event.get("cursor", self._told)
             self._stop()
             self._timer = asyncio.get_running_loop().call_later(LAG_S, self._wire.submit, self._operation)
             return

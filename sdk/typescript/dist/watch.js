@@ -71,6 +71,8 @@ this.#settle.resolve(result);
 #event(event, size, confirm) {
 const session = this.#sessionId;
 if (event.event === "lag") {
+if (session !== undefined)
+this.#told = event.cursor ?? this.#told;
 this.#stop();
 this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
 return;

@@ -94,8 +94,9 @@ export class Watch implements AsyncIterable<AnyEvent> {
   }
   #event(event: AnyEvent, size: number, confirm: AskHandler | undefined): void {
     const session = this.#sessionId;
-    // Nothing more comes of it here: the session was lost, or is deleted.
+    // Nothing more comes of it here: the session was lost, is deleted, or cannot be read now.
     if (event.event === "lag") {
+      if (session !== undefined) this.#told = event.cursor ?? this.#told;
       this.#stop();
       this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
       return;

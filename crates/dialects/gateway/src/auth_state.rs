@@ -5,9 +5,28 @@ use wire::{Close, CloseCode};
 use crate::own::{Code, GatewayRefusal, Scopes};
 
 /// A connection that has not said who it is ends after this.
-pub const LOGIN_MS_MAX: u64 = 10_000;
+pub(crate) const LOGIN_MS_MAX: u64 = 10_000;
 /// The wrong token that ends the connection.
-pub const LOGIN_FAILURES_MAX: u32 = 3;
+pub(crate) const LOGIN_FAILURES_MAX: u32 = 3;
+
+/// Who may ask for something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MayAsk {
+    /// Also who has not logged in.
+    Anybody,
+    /// Who may do this much.
+    Needs(Scopes),
+}
+
+impl MayAsk {
+    /// What its caller must be allowed to do.
+    pub fn scopes(self) -> Scopes {
+        match self {
+            MayAsk::Anybody => Scopes::NONE,
+            MayAsk::Needs(scopes) => scopes,
+        }
+    }
+}
 
 /// How a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +35,6 @@ pub enum AuthState {
     Known { scopes: Scopes },
     /// Nobody yet: they may log in.
     Unknown,
-    /// They showed something that is wrong.
-    Refused,
 }
 
 /// The same, while the connection lives.
@@ -31,22 +48,18 @@ impl Auth {
     pub(crate) fn new(state: AuthState) -> Self {
         Self { state, failures: 0 }
     }
-    pub(crate) fn is_refused(&self) -> bool {
-        self.state == AuthState::Refused
-    }
     pub(crate) fn scopes(&self) -> Scopes {
         match self.state {
             AuthState::Known { scopes } => scopes,
-            AuthState::Unknown | AuthState::Refused => Scopes::NONE,
+            AuthState::Unknown => Scopes::NONE,
         }
     }
-    /// May this be asked for? `is_open`: by anybody.
-    pub(crate) fn allows(&self, needed: Scopes, is_open: bool) -> Result<(), GatewayRefusal> {
-        match self.state {
-            _ if is_open => Ok(()),
-            AuthState::Known { scopes } if scopes.has(needed) => Ok(()),
-            AuthState::Known { .. } => Err(out_of_scope(needed)),
-            AuthState::Unknown | AuthState::Refused => {
+    pub(crate) fn allows(&self, may_ask: MayAsk) -> Result<(), GatewayRefusal> {
+        match (may_ask, self.state) {
+            (MayAsk::Anybody, _) => Ok(()),
+            (MayAsk::Needs(needed), AuthState::Known { scopes }) if scopes.has(needed) => Ok(()),
+            (MayAsk::Needs(needed), AuthState::Known { .. }) => Err(out_of_scope(needed)),
+            (MayAsk::Needs(_), AuthState::Unknown) => {
                 Err(GatewayRefusal::new(Code::AuthRequired, "log in first: auth.login {\"token\"}")
                     .because("auth_required"))
             }
@@ -86,15 +99,14 @@ mod tests {
 
     #[test]
     fn who_is_known_may_do_what_their_scopes_say() {
-        let code =
-            |state, needed, is_open| Auth::new(state).allows(needed, is_open).err().map(|it| (it.code, it.reason));
+        let code = |state, may_ask| Auth::new(state).allows(may_ask).err().map(|it| (it.code, it.reason));
         let reader = AuthState::Known { scopes: Scopes::READ };
-        assert_eq!(code(reader, Scopes::READ, false), None);
-        assert_eq!(code(reader, Scopes::CHAT, false), Some((Code::AuthFailed, Some("scope"))));
-        assert_eq!(code(AuthState::Known { scopes: Scopes::NONE }, Scopes::NONE, false), None);
-        assert_eq!(code(AuthState::Unknown, Scopes::NONE, false), Some((Code::AuthRequired, Some("auth_required"))));
-        assert_eq!(code(AuthState::Unknown, Scopes::NONE, true), None);
-        assert_eq!(code(AuthState::Refused, Scopes::READ, false), Some((Code::AuthRequired, Some("auth_required"))));
+        assert_eq!(code(reader, MayAsk::Needs(Scopes::READ)), None);
+        assert_eq!(code(reader, MayAsk::Needs(Scopes::CHAT)), Some((Code::AuthFailed, Some("scope"))));
+        assert_eq!(code(AuthState::Known { scopes: Scopes::NONE }, MayAsk::Needs(Scopes::NONE)), None);
+        let stranger = Some((Code::AuthRequired, Some("auth_required")));
+        assert_eq!(code(AuthState::Unknown, MayAsk::Needs(Scopes::NONE)), stranger);
+        assert_eq!(code(AuthState::Unknown, MayAsk::Anybody), None);
     }
 
     #[test]

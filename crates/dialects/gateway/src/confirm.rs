@@ -9,7 +9,7 @@ use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
 /// How long a person has, where the question does not say it.
-pub const CONFIRM_MS: u64 = 120_000;
+pub(crate) const CONFIRM_MS: u64 = 120_000;
 
 pub(crate) fn data(ask: &Ask, asked: &PermissionAsk, at_ms: i64) -> ToolConfirmData {
     let fact = |fact: &vocab::Fact| ConfirmFact { label: fact.label.to_string(), text: fact.text.to_string() };
@@ -43,8 +43,8 @@ pub(crate) fn asked(ask: &Ask) -> Option<Cow<'_, PermissionAsk>> {
     }
 }
 
-/// In the only words there are for a question. No mode covers it, so it has the risk that nobody allows unseen; and no call
-/// is asked about, so it goes by the id of the question.
+/// A budget question in the shape of a permission question, the only one this wire has: highest risk, since no mode allows it;
+/// its own id stands for the call.
 fn about_budget(ask: &Ask, budget: &BudgetAsk) -> PermissionAsk {
     let shown = |amount: u64| budget.unit.shown(amount);
     let (limit, spent, more) = (shown(budget.limit), shown(budget.spent), shown(budget.more));

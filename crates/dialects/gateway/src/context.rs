@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use vocab::State;
-
 use crate::events::{ContextActions, ContextLevel, ContextWarningData};
 use crate::results::Budget;
 
@@ -32,7 +30,7 @@ impl ContextRules {
             _ => None,
         }
     }
-    /// Whether a context that is so full is worth a checkpoint, whatever it is called.
+    /// Whether the context is full enough for a checkpoint, whichever level it is reported as.
     pub(crate) fn wants_checkpoint(&self, pct: f64) -> bool {
         pct >= self.checkpoint_pct
     }
@@ -44,20 +42,6 @@ const AGAIN_PCT: f64 = 10.0;
 /// What was said last.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct ContextMark(Option<(u8, f64)>);
-
-pub(crate) fn budget(state: &State, threshold_pct: u64) -> Budget {
-    let (used, window) = (state.context_tokens, state.context_window);
-    let threshold_tokens = (u128::from(window) * u128::from(threshold_pct) / 100) as u64;
-    Budget {
-        estimated_tokens: used,
-        context_window: window,
-        remaining_tokens: window.saturating_sub(used),
-        usage_pct: state.context_pct(),
-        threshold_pct,
-        threshold_tokens,
-        should_compact: window > 0 && used >= threshold_tokens,
-    }
-}
 
 /// What there is to say at the end of a run.
 pub(crate) fn warning(
@@ -83,10 +67,9 @@ pub(crate) fn warning(
 }
 
 /// A checkpoint was saved under this name.
-pub(crate) fn with_checkpoint(mut warning: ContextWarningData, namespace: Arc<str>) -> ContextWarningData {
+pub(crate) fn saved_as(warning: &mut ContextWarningData, namespace: Arc<str>) {
     (warning.actions.checkpoint_saved, warning.actions.checkpoint_namespace) = (true, Some(namespace));
     warning.message = in_words(&warning.budget, &warning.actions);
-    warning
 }
 
 fn in_words(budget: &Budget, actions: &ContextActions) -> String {
@@ -120,15 +103,7 @@ mod tests {
     use super::*;
 
     fn budget_of(used: u64) -> Budget {
-        Budget {
-            estimated_tokens: used,
-            context_window: 200_000,
-            remaining_tokens: 200_000 - used,
-            usage_pct: used as f64 / 2000.0,
-            threshold_pct: 80,
-            threshold_tokens: 160_000,
-            should_compact: used >= 160_000,
-        }
+        Budget::of(used, 200_000, 80)
     }
 
     #[test]
@@ -136,7 +111,7 @@ mod tests {
         let mut mark = ContextMark::default();
         let mut said =
             |used| warning(&ContextRules::default(), budget_of(used), false, &mut mark).map(|it| it.level.as_str());
-        assert_eq!([100_000, 149_999].map(&mut said), [None, None]);
+        assert_eq!([100_000, 149_800].map(&mut said), [None, None]);
         assert_eq!([150_000, 155_000, 160_000].map(&mut said), [Some("warning"), None, None]);
         assert_eq!([170_000, 172_000].map(&mut said), [Some("checkpoint"), Some("checkpoint")]);
         assert_eq!([190_000, 50_000, 150_000].map(&mut said), [Some("compact"), None, Some("warning")]);
@@ -147,17 +122,18 @@ mod tests {
         let rules = ContextRules { warn_pct: 10.0, checkpoint_pct: 20.0, compact_pct: 30.0 };
         let said =
             |used| warning(&rules, budget_of(used), false, &mut ContextMark::default()).map(|it| it.level.as_str());
-        assert_eq!([19_999, 20_000].map(said), [None, Some("warning")]);
+        assert_eq!([19_800, 20_000].map(said), [None, Some("warning")]);
         assert_eq!([40_000, 60_000].map(said), [Some("checkpoint"), Some("compact")]);
     }
 
     #[test]
     fn it_says_how_full_it_is_in_words() {
-        let said = warning(&ContextRules::default(), budget_of(172_000), true, &mut ContextMark::default()).unwrap();
+        let mut said =
+            warning(&ContextRules::default(), budget_of(172_000), true, &mut ContextMark::default()).unwrap();
         assert_eq!(said.message, "Context usage is 86.0% (172,000/200,000 estimated tokens). History was compacted.");
-        let saved = with_checkpoint(said, "session/checkpoints/ws/a".into());
+        saved_as(&mut said, "session/checkpoints/ws/a".into());
         assert_eq!(
-            saved.message,
+            said.message,
             "Context usage is 86.0% (172,000/200,000 estimated tokens). Checkpoint saved to memory namespace \
              `session/checkpoints/ws/a`. History was compacted."
         );

@@ -44,7 +44,7 @@ impl EventCursor {
     }
     /// So much of the reply behind the entry.
     pub fn reply(seq: u64, text: u64, thinking: u64) -> Self {
-        Self { seq, within: if text + thinking == 0 { Within::Whole } else { Within::Bytes { text, thinking } } }
+        Self { seq, within: if (text, thinking) == (0, 0) { Within::Whole } else { Within::Bytes { text, thinking } } }
     }
     pub fn thought(seq: u64, text: u64) -> Self {
         Self { seq, within: if text == 0 { Within::Part(0) } else { Within::Thought { text } } }
@@ -65,7 +65,7 @@ impl EventCursor {
             (None, None, None) => Some(Self::at(seq)),
             (None, Some(text), two) => {
                 let (text, thinking) = (text?, two.unwrap_or(Some(0))?);
-                text.checked_add(thinking).map(|_| Self { seq, within: Within::Bytes { text, thinking } })
+                Some(Self { seq, within: Within::Bytes { text, thinking } })
             }
             (Some(part), None, None) => Some(Self { seq, within: Within::Part(part) }),
             (Some(0), Some(text), None) => Some(Self { seq, within: Within::Thought { text: text? } }),

@@ -11,7 +11,7 @@ use crate::pending::Wanted;
 use crate::projection::error_data;
 use crate::results::{Collected, QueueCode, SendResult, UsageSum, WaitError, WaitResult, WaitState};
 use crate::run::{GatewayRun, Tails};
-use crate::session_view::{EndedRun, HeldWait, How, InRun, WaitsFor};
+use crate::session_view::{AboutContext, EndedRun, HeldWait, How, InRun, WaitsFor};
 use crate::shape::AnyJson;
 use crate::{Gateway, OnDisconnect};
 
@@ -29,8 +29,7 @@ impl Gateway {
         self.refuse(id, &refusal, out);
     }
 
-    /// A run whose end was heard is told, now that what comes with the end is known: how the session stands, and how full its
-    /// context is, the engine says right behind it.
+    /// Sends the last frames of a run whose end was logged, once the `State` behind it has said how full the context is.
     pub(crate) fn flush(&mut self, at: usize, out: &mut Out) {
         let view = &mut self.views[at];
         if !view.run.as_ref().is_some_and(GatewayRun::is_over) {
@@ -41,7 +40,7 @@ impl Gateway {
         let is_of = |it: &HeldWait| matches!(&it.of, WaitsFor::Turn(turn) if *turn == run.turn);
         let (held, left) = std::mem::take(&mut view.held).into_iter().partition(is_of);
         view.held = left;
-        let ended = EndedRun { run, ids, held, warned: None };
+        let ended = EndedRun { run, ids, held, context: AboutContext::Unknown };
         if ended.run.is_whole || ended.run.is_lost || (ended.ids.is_empty() && ended.held.is_empty()) {
             return self.run_over(at, ended, out);
         }
@@ -75,12 +74,12 @@ impl Gateway {
     pub(crate) fn run_over(&mut self, at: usize, ended: EndedRun, out: &mut Out) {
         let outcome = self.outcome(at, &ended.run, out);
         let Some(ended) = self.with_checkpoint(at, ended, &outcome, out) else { return };
-        let EndedRun { run, ids, held, warned } = ended;
+        let EndedRun { run, ids, held, context } = ended;
         let mut tails = Tails::new();
         match &outcome {
             RunEnd::Complete => {
-                if let Some(warning) = warned.flatten() {
-                    tails.push(events::tail("context_warning", &warning));
+                if let AboutContext::Warning(warning) = context {
+                    tails.push(events::tail("context_warning", &*warning));
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
                 let (content, usage) = (Some(run.content()), self.usage(at, &run));
@@ -268,11 +267,8 @@ impl Gateway {
             self.fail(it.id, &waiting, out);
         }
         for listener in &view.listeners {
-            let told = listener.cursor.whole_seq();
-            let to = told.max(view.at.seq).max(view.state.last_seq);
-            let data = events::LagData { from: told + 1, to, cursor: listener.cursor.to_string() };
-            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor, at: None };
-            self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
+            let to = view.at.seq.max(view.state.last_seq);
+            listener.lag(&session, to, listener.cursor, &self.ledger, out);
         }
         // Those that were asked of it, or hold on to it.
         for id in self.ledger.ids_where(|stage| stage.session() == Some(&session)) {
@@ -304,7 +300,7 @@ impl Gateway {
             Parting::GraceOver => {
                 self.shutting_down = true;
                 let close = self.closing(CloseCode::GoingAway, SHUTTING_DOWN);
-                // Every session of a gateway is loaded with the rule to go on.
+                // All sessions of a gateway are opened with `OnRestart::Continue`.
                 while !self.views.is_empty() {
                     self.gone_from(0, &Fault::suspended(), out);
                 }

@@ -1,4 +1,5 @@
-//! One inbound text: a request, or why it is none. None of these refusals ends the connection: who debugs a client goes on.
+//! One inbound text: a request, or why it is none. None of these refusals ends the connection, unless they come faster than
+//! requests may: who debugs a client goes on.
 
 use std::borrow::Cow;
 

@@ -11,7 +11,7 @@ use crate::shape::{AnyJson, Nullable, ShapeSchema, Shaped};
 use crate::{shape, words};
 
 /// Bytes of a tool's output that an event carries.
-pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// One event.
 pub struct EventRow {

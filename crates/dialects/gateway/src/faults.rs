@@ -4,6 +4,7 @@
 use vocab::visible::visible_line;
 use vocab::{ChangeOf, CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason, Stop, TurnEnd};
 
+use crate::end_of_run::EndOfRun;
 use crate::events::ErrorData;
 use crate::own::{Code, GatewayRefusal};
 use crate::projection::error_data;
@@ -145,23 +146,18 @@ pub(crate) enum RunEnd {
 }
 
 pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>) -> RunEnd {
-    let failed = |fault: Option<&Fault>, else_: &str| {
-        let unsaid = Fault::new(FaultKind::Internal, else_);
-        RunEnd::Failed(refusal(fault.unwrap_or(&unsaid), provider))
-    };
-    match (end.stop, cut) {
-        (Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal, _) => RunEnd::Complete,
-        (Stop::Interrupted | Stop::Error, Some(CutBy::Stalled)) => RunEnd::Failed(GatewayRefusal::internal(
+    match EndOfRun::of(end.stop, cut) {
+        EndOfRun::Complete => RunEnd::Complete,
+        EndOfRun::Cancelled(reason) => RunEnd::Cancelled(reason),
+        EndOfRun::Stalled => RunEnd::Failed(GatewayRefusal::internal(
             "stalled",
             "nothing moved in this run for too long; it was given up",
         )),
-        (Stop::Interrupted, None | Some(CutBy::Asked)) => RunEnd::Cancelled("cancelled"),
-        (Stop::Interrupted, Some(CutBy::Newer)) => RunEnd::Cancelled("preempted"),
-        (Stop::Interrupted, Some(CutBy::Ending)) => RunEnd::Cancelled("shutdown"),
-        (Stop::Interrupted, Some(CutBy::Deleted)) => RunEnd::Cancelled("session_deleted"),
-        (Stop::Interrupted, Some(CutBy::TimedOut)) => RunEnd::Cancelled("timeout"),
-        (Stop::Error, _) => failed(end.fault.as_ref(), "the run failed"),
-        (Stop::Budget, _) => failed(end.fault.as_ref(), "a budget is spent"),
+        EndOfRun::Failed => {
+            let unsaid = if end.stop == Stop::Budget { "a budget is spent" } else { "the run failed" };
+            let unsaid = Fault::new(FaultKind::Internal, unsaid);
+            RunEnd::Failed(refusal(end.fault.as_ref().unwrap_or(&unsaid), provider))
+        }
     }
 }
 
@@ -201,7 +197,6 @@ pub(crate) enum ItemRefused {
     Cancelled(&'static str),
 }
 
-/// `None`: a run took it.
 /// Why no run will come of a message, for who waits for that run.
 pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
     match why.and_then(item_refused) {
@@ -210,6 +205,7 @@ pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
     }
 }
 
+/// How a message ended that no run took; `None`: a run took it.
 pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
     match why {
         SettleReason::Ran => None,

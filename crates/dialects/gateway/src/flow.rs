@@ -12,7 +12,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId};
 use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
+use crate::pending::{AfterOpen, CreatePlan, GatewayPending, SendPlan, Wanted, WantedOfService, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
 use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
@@ -50,7 +50,7 @@ impl Gateway {
         self.submit(session, Verb::Session(verb), what, out)
     }
     pub(crate) fn submit(&mut self, session: &SessionId, verb: Verb, what: Wanted, out: &mut Out) -> Tag {
-        let pending = GatewayPending { session: Some(session.clone()), what };
+        let pending = GatewayPending::Command { session: Some(session.clone()), what };
         self.pending.submit(Target::Session(session.clone()), verb, pending, out);
         if let Some(view) = self.view_mut(session) {
             view.asked += 1;
@@ -58,13 +58,13 @@ impl Gateway {
         out.commands.last().map_or(Tag(0), |command| command.tag)
     }
     /// Asks a service.
-    pub(crate) fn call(&mut self, call: GatewayOwn, what: Wanted, out: &mut Out) {
-        self.pending.call(call, GatewayPending::own(what), out);
+    pub(crate) fn call(&mut self, call: GatewayOwn, what: WantedOfService, out: &mut Out) {
+        self.pending.call(call, GatewayPending::Call(what), out);
     }
     /// Has a service answer a request.
     pub(crate) fn ask_service(&mut self, id: RequestId, plan: OwnPlan, told: ToldBy, out: &mut Out) {
         match plan {
-            OwnPlan::Call(call) => self.call(call, Wanted::Service { id, told }, out),
+            OwnPlan::Call(call) => self.call(call, WantedOfService::Answer { id, told }, out),
             OwnPlan::KeepFirst { session, call } => {
                 self.on_session(&session, AfterOpen::Service { id, call, told }, out);
             }
@@ -93,7 +93,7 @@ impl Gateway {
         }
         let open = self.open_for(session, &after);
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
-        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        let what = GatewayPending::apart(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session.clone()), Verb::Open(open), what, out);
     }
 
@@ -102,7 +102,7 @@ impl Gateway {
         if session == self.attached || self.view_at(&session).is_some() || self.is_opening(&session) {
             return self.on_session(&session, after, out);
         }
-        let wanted = Wanted::Exists { session: session.clone(), after: Box::new(after) };
+        let wanted = WantedOfService::Exists { session: session.clone(), after: Box::new(after) };
         self.call(GatewayOwn::Exists { session }, wanted, out);
     }
 
@@ -189,7 +189,7 @@ impl Gateway {
             Err(fault) => {
                 let refusal = self.incident(faults::refusal(&fault, None), out);
                 let mut waiting = waiting.into_iter();
-                // It was opened for a place in its log that is none; that is no concern of the others.
+                // The open failed only for the first waiter's `afterSeq`; the others try again without it.
                 if fault.kind == vocab::FaultKind::Invalid
                     && let Some(AfterOpen::Subscribe { plan, .. }) = waiting.as_slice().first()
                     && let Some(after) = self.plan_after(*plan)
@@ -203,7 +203,7 @@ impl Gateway {
             }
         };
         let at = match self.view_at(session) {
-            // It was on it: the session was to be saved.
+            // There was a view already: this open only saved the session.
             Some(at) => at,
             None => {
                 let mut view = SessionView::new(session.clone(), Arc::new(opened.state), opened.present.at, out.now_ms);
@@ -228,7 +228,7 @@ impl Gateway {
         }
     }
 
-    /// On the session now. One that may be a name alone is saved first for who needs that, from where it stands.
+    /// Carries `after` out. Where it needs a saved session and nothing is written yet, the session is saved first.
     pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
         match after {
             AfterOpen::Create(plan) if plan.model.is_some() => self.model_first(at, plan, out),
@@ -294,7 +294,7 @@ impl Gateway {
                 }
                 self.subscribed_if_ready(plan, out);
             }
-            AfterOpen::Service { id, call, told } => self.call(call, Wanted::Service { id, told }, out),
+            AfterOpen::Service { id, call, told } => self.call(call, WantedOfService::Answer { id, told }, out),
         }
     }
 
@@ -307,11 +307,11 @@ impl Gateway {
         }
         let open = Open { abilities: self.abilities(at), ..self.open_for(&session, &after) };
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
-        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        let what = GatewayPending::apart(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
     }
 
-    /// The model of a session that is there: one that cannot be had must not have made or changed anything.
+    /// Changes the model of an existing session first, so that one that cannot be had changes nothing.
     fn model_first(&mut self, at: usize, mut plan: Box<CreatePlan>, out: &mut Out) {
         let Some(model) = plan.model.take() else { return };
         let session = self.views[at].session.clone();
@@ -387,7 +387,7 @@ impl Gateway {
         }
     }
 
-    /// A word that people can look for in the log, where somebody is told this. Nobody is where the id was settled before.
+    /// Adds an incident id to look for in the log, unless the request is settled and nobody would see it.
     pub(crate) fn incident_of(&self, id: RequestId, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
         if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
     }

@@ -52,7 +52,7 @@ impl Gateway {
             }
             (None, Some(item)) if !ended => {
                 let is_own = self.views[at].waiting.iter().any(|it| it.item == item && it.is_own);
-                let waits = InQueue { id, item: item.clone(), is_own, is_repeat: true, timed_out: false };
+                let waits = InQueue { id, item: item.clone(), is_own, is_repeat: true };
                 self.views[at].waiting.push(waits);
                 self.ledger.put(id, Awaits::Waiting { session, item });
             }

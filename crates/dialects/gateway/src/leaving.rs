@@ -4,8 +4,11 @@ use vocab::{SessionId, Target, Verb};
 
 use crate::Gateway;
 use crate::own::{GatewayOwn, Out};
-use crate::pending::{GatewayPending, Wanted};
+use crate::pending::{GatewayPending, Wanted, WantedOfService};
 use crate::session_view::{LEAVE_AFTER_MS, SessionView, UNUSED_VIEWS_MAX};
+
+/// After this a service is asked again that could not say whether the attached session is there.
+const WATCH_AGAIN_MS: u64 = 5_000;
 
 impl Gateway {
     /// Something needs the connection to be on the session of this view: what the view has, what opens the session once more,
@@ -43,18 +46,38 @@ impl Gateway {
     }
     fn leave(&mut self, at: usize, out: &mut Out) {
         let view = self.views.remove(at);
-        // Who is on it is told of its end; who is attached to it must hear of it all the same.
+        // With a view, deletion is heard as `Gone`; without one a service must watch the attached session.
         if view.session == self.attached && view.at.seq > 0 {
-            let session = view.session.clone();
-            self.call(GatewayOwn::WhenDeleted { session: session.clone() }, Wanted::AttachedDeleted(session), out);
+            self.watch_attached(out);
         }
-        let what = GatewayPending::own(Wanted::Nothing);
+        let what = GatewayPending::apart(Wanted::Nothing);
         self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
+    }
+    fn watch_attached(&mut self, out: &mut Out) {
+        let session = self.attached.clone();
+        self.call(GatewayOwn::WhenDeleted { session: session.clone() }, WantedOfService::AttachedDeleted(session), out);
+    }
+    /// A service could not say whether the attached session is there: it is asked again in a moment.
+    pub(crate) fn watch_failed(&mut self, session: &SessionId, out: &mut Out) {
+        if self.is_attached_and_left(session) {
+            self.watch_again_ms = Some(out.now_ms + WATCH_AGAIN_MS);
+        }
+    }
+    pub(crate) fn watch_again(&mut self, out: &mut Out) {
+        if self.watch_again_ms.is_some_and(|at| at <= out.now_ms) {
+            self.watch_again_ms = None;
+            if self.is_attached_and_left(&self.attached.clone()) {
+                self.watch_attached(out);
+            }
+        }
+    }
+    fn is_attached_and_left(&self, session: &SessionId) -> bool {
+        *session == self.attached && self.view_at(session).is_none() && !self.is_opening(session)
     }
     /// The attached session was deleted while the connection was not on it.
     pub(crate) fn attached_deleted(&mut self, session: &SessionId) {
         // Where it is on it again, somebody has made it anew.
-        if *session == self.attached && self.view_at(session).is_none() && !self.is_opening(session) {
+        if self.is_attached_and_left(session) {
             self.attached = self.fresh_session();
         }
     }
@@ -64,7 +87,7 @@ impl Gateway {
     }
     /// Views that are needed now are not unused since earlier.
     pub(crate) fn note_use(&mut self, now_ms: u64) {
-        // Of what was answered otherwise there is nothing to wait for.
+        // Drops plans of subscriptions whose request was answered already.
         let Gateway { subscribing, ledger, .. } = self;
         subscribing.retain(|plan| ledger.is_open(plan.id));
         for at in 0..self.views.len() {

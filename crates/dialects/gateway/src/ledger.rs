@@ -10,12 +10,12 @@ use vocab::{ItemId, Json, NumberedMap, SessionId, Tag, TurnId};
 use crate::own::{GatewayRefusal, Out};
 
 /// Requests of one connection without an answer; the next is refused.
-pub const IN_FLIGHT_MAX: usize = 1024;
+pub(crate) const IN_FLIGHT_MAX: usize = 1024;
 /// Subscriptions of one connection.
-pub const SUBSCRIPTIONS_MAX: usize = 64;
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 64;
 /// The largest id: what every JSON reader keeps exactly.
-pub const ID_MAX: u64 = (1 << 53) - 1;
-/// A request that is owed an answer for longer, and has no time of its own, is a fault of ours.
+pub(crate) const ID_MAX: u64 = (1 << 53) - 1;
+/// A request that is owed an answer for longer is a fault of ours, unless it has a time of its own or a run that takes its time.
 pub(crate) const OWED_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 /// A request's id, as its sender numbers it. A number is free again once it was answered.
@@ -89,7 +89,7 @@ impl StopBy {
 }
 
 impl Awaits {
-    /// What was said of it before it was known how to do that.
+    /// A stop asked for before the prompt was answered, when it was not yet known what to stop.
     pub(crate) fn stop(&self) -> Option<StopBy> {
         match self {
             Awaits::Offered { stop, .. } => *stop,
@@ -101,7 +101,15 @@ impl Awaits {
         }
     }
 
-    /// With the end of this session nothing will come any more.
+    /// What ends it is in nobody's hands: a run goes on for days, or waits as long for somebody.
+    fn takes_its_time(&self) -> bool {
+        match self {
+            Awaits::Waiting { .. } | Awaits::Running { .. } | Awaits::Held { .. } => true,
+            Awaits::Opening { .. } | Awaits::Offered { .. } | Awaits::Asked { .. } => false,
+        }
+    }
+
+    /// The session this request depends on; when it ends, no answer comes from it.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Awaits::Opening { session }
@@ -207,7 +215,7 @@ impl IdLedger {
     }
     /// The earliest time that something is due at.
     pub(crate) fn due(&self) -> Option<u64> {
-        self.open.values().map(OwedAnswer::due).min()
+        self.open.values().filter_map(OwedAnswer::due).min()
     }
     /// Those whose own time has come, in the order of their ids; it does not come again.
     pub(crate) fn expired(&mut self, now_ms: u64) -> Vec<RequestId> {
@@ -218,7 +226,7 @@ impl IdLedger {
     }
     /// Those that nothing has ended for so long that nothing will.
     pub(crate) fn forgotten(&self, now_ms: u64) -> Vec<RequestId> {
-        self.ids(|owed| owed.deadline_ms.is_none() && owed.since_ms + OWED_MS_MAX <= now_ms)
+        self.ids(|owed| owed.deadline_ms.is_none() && owed.due().is_some_and(|at| at <= now_ms))
     }
     /// Ids at a stage, in order.
     pub(crate) fn ids_where(&self, fits: impl Fn(&Awaits) -> bool) -> Vec<RequestId> {
@@ -296,8 +304,9 @@ impl IdLedger {
 }
 
 impl OwedAnswer {
-    fn due(&self) -> u64 {
-        self.deadline_ms.unwrap_or(self.since_ms + OWED_MS_MAX)
+    fn due(&self) -> Option<u64> {
+        let forgotten_ms = || (!self.stage.takes_its_time()).then_some(self.since_ms + OWED_MS_MAX);
+        self.deadline_ms.or_else(forgotten_ms)
     }
 }
 
@@ -431,5 +440,23 @@ mod tests {
         assert_eq!((ledger.expired(60), ledger.due()), (vec![], Some(10 + OWED_MS_MAX)));
         assert_eq!(ledger.forgotten(9 + OWED_MS_MAX), vec![]);
         assert_eq!(ledger.forgotten(10 + OWED_MS_MAX), vec![one, two]);
+    }
+
+    #[test]
+    fn what_runs_or_waits_for_days_is_not_forgotten() {
+        let session = || SessionId::from("s");
+        let stages = [
+            Awaits::Running { session: session(), turn: "t".into() },
+            Awaits::Waiting { session: session(), item: "i".into() },
+            Awaits::Held { session: session() },
+        ];
+        for stage in stages {
+            let mut ledger = IdLedger::default();
+            let one = ledger.open(id(1), false, 10).unwrap();
+            ledger.put(one, stage.clone());
+            assert_eq!((ledger.forgotten(20 + OWED_MS_MAX), ledger.due()), (vec![], None), "{stage:?}");
+            ledger.set_deadline(one, Some(50 + OWED_MS_MAX));
+            assert_eq!(ledger.due(), Some(50 + OWED_MS_MAX), "{stage:?}: its own time counts");
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
 //! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`, `joining`: what
 //!   the answers mean. `commands`: what a slash at the start of a message means.
-//! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
+//! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`, `end_of_run`: what is told of it.
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
 mod auth_state;
@@ -15,6 +15,7 @@ mod commands;
 mod confirm;
 mod context;
 mod cursor;
+mod end_of_run;
 mod ends;
 mod envelope;
 pub mod events;
@@ -55,24 +56,23 @@ use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 use auth_state::Auth;
 use envelope::{BadFrame, GatewayRequest};
 use flow::Opening;
-use ledger::{Awaits, IdLedger, NotOpened, RequestId, Terminal};
+use ledger::{Awaits, IN_FLIGHT_MAX, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
 use pending::{GatewayPending, SubscribePlan, Work};
 use rate::{Bucket, Rate};
 use session_view::SessionView;
 
-pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
-pub use confirm::CONFIRM_MS;
+pub use auth_state::{AuthState, MayAsk};
 pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
-pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
-pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
+pub use end_of_run::EndOfRun;
+pub use events::{EVENTS, EventRow};
 pub use log_context::ModelPrices;
 pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
-pub use rate::{BURST_MAX, PER_SECOND_MAX};
+pub use rate::BURST_MAX;
 pub use tool_names::TOOL_NAMES;
 
 /// What becomes of runs whose connection goes.
@@ -141,6 +141,8 @@ pub struct Gateway {
     subscribing: Vec<SubscribePlan>,
     subscribes_made: u64,
     news: News,
+    /// When a service is asked again whether the attached session was deleted.
+    watch_again_ms: Option<u64>,
     /// Reused for frames that come often.
     scratch: Vec<u8>,
     /// The process ends: nothing new is taken.
@@ -166,27 +168,35 @@ impl Gateway {
             subscribing: Vec::new(),
             subscribes_made: 0,
             news: News::default(),
+            watch_again_ms: None,
             scratch: Vec::new(),
             shutting_down: false,
         }
     }
 
-    /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, request: GatewayRequest<'_>, out: &mut Out) {
+    /// One request; whatever is wrong with it is its answer. `rate`: whether it comes too fast.
+    fn request(
+        &mut self,
+        request: GatewayRequest<'_>,
+        rate: &Result<(), GatewayRefusal>,
+        out: &mut Out,
+    ) -> Result<(), BadFrame> {
         let GatewayRequest { id, jsonrpc, method, params } = request;
-        let id = match self.ledger.open(id, jsonrpc, out.now_ms) {
-            Ok(id) => id,
-            Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
-            Err(NotOpened::Full) => {
-                let message = format!("{IN_FLIGHT_MAX} requests are in flight");
-                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
-                let refusal = refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS);
-                return ledger::refuse_nobody(&refusal, jsonrpc, out);
-            }
-        };
-        if let Err(refusal) = self.ask(id, &method, params, out) {
+        let id = self.ledger.open(id, jsonrpc, out.now_ms).map_err(|why| {
+            let refusal = match why {
+                NotOpened::Duplicate => envelope::duplicate(id),
+                NotOpened::Full => {
+                    let message = format!("{IN_FLIGHT_MAX} requests are in flight");
+                    let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
+                    refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS)
+                }
+            };
+            BadFrame { id: None, jsonrpc, refusal }
+        })?;
+        if let Err(refusal) = rate.clone().and_then(|()| self.ask(id, &method, params, out)) {
             self.refuse(id, &refusal, out);
         }
+        Ok(())
     }
 
     fn ask(
@@ -196,10 +206,8 @@ impl Gateway {
         params: Option<&RawValue>,
         out: &mut Out,
     ) -> Result<(), GatewayRefusal> {
-        self.check_rate(out)?;
         let row = methods::find(method);
-        let (scope, is_open) = row.map_or((Scopes::NONE, false), |row| (row.scope, row.is_open));
-        self.auth.allows(scope, is_open)?;
+        self.auth.allows(row.map_or(MayAsk::Needs(Scopes::NONE), |row| row.may_ask))?;
         let row = row.ok_or_else(|| envelope::no_method(method))?;
         if self.shutting_down {
             return Err(ends::shutting_down());
@@ -263,31 +271,28 @@ pub(crate) fn written(value: &impl Serialize) -> Vec<u8> {
 impl Dialect for Gateway {
     type Own = GatewayOwn;
 
-    fn greet(&mut self, out: &mut Out) {
-        if self.auth.is_refused() {
-            ledger::refuse_nobody(&auth_state::refused(), false, out);
-            out.close_with(Close::new(CloseCode::PolicyViolation, "not known here"));
-        }
-    }
+    /// The client speaks first.
+    fn greet(&mut self, _: &mut Out) {}
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
-        let bytes = match frame {
-            Frame::Whole(bytes) => bytes,
-            Frame::TooLong { limit } => return ledger::refuse_nobody(&envelope::too_long(limit), false, out),
+        // Whatever it is: what is refused costs as much to read.
+        let rate = self.check_rate(out);
+        let text = match frame {
+            Frame::Whole(bytes) => wire::check(bytes).map_err(|error| envelope::parse_error(&error.to_string())),
+            Frame::TooLong { limit } => Err(envelope::too_long(limit)),
         };
-        let text = match wire::check(bytes) {
-            Ok(text) => wire::replace_lone_surrogates(text),
-            Err(error) => return ledger::refuse_nobody(&envelope::parse_error(&error.to_string()), false, out),
+        let text = text.map(wire::replace_lone_surrogates);
+        let heard = match &text {
+            Ok(text) => envelope::read(text).and_then(|request| self.request(request, &rate, out)),
+            Err(refusal) => Err(BadFrame { id: None, jsonrpc: false, refusal: refusal.clone() }),
         };
-        match envelope::read(&text) {
-            Ok(request) => self.request(request, out),
-            Err(BadFrame { id, jsonrpc, refusal }) => {
-                // An id in flight belongs to its request: what is said here is nobody's.
-                let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
-                match usable {
-                    Some(id) => self.refuse(id, &refusal, out),
-                    None => ledger::refuse_nobody(&refusal, jsonrpc, out),
-                }
+        if let Err(BadFrame { id, jsonrpc, refusal }) = heard {
+            let refusal = rate.err().unwrap_or(refusal);
+            // An id in flight belongs to its request: what is said here is nobody's.
+            let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
+            match usable {
+                Some(id) => self.refuse(id, &refusal, out),
+                None => ledger::refuse_nobody(&refusal, jsonrpc, out),
             }
         }
         self.afterwards(out);
@@ -326,7 +331,7 @@ impl Dialect for Gateway {
     }
 
     fn due(&self) -> Option<u64> {
-        [self.auth.due(), self.ledger.due(), self.leave_due()].into_iter().flatten().min()
+        [self.auth.due(), self.ledger.due(), self.leave_due(), self.watch_again_ms].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now_ms: u64, out: &mut Out) {
@@ -344,6 +349,7 @@ impl Dialect for Gateway {
             let refusal = self.incident(GatewayRefusal::internal("forgotten", "nothing came of it"), out);
             self.refuse(id, &refusal, out);
         }
+        self.watch_again(out);
         self.leave_unused(out);
         self.afterwards(out);
     }

@@ -4,7 +4,7 @@
 use vocab::{Entry, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
-use crate::events::{self, EventPlace};
+use crate::events::{self, EventPlace, LagData};
 use crate::ledger::{IdLedger, SubscriptionId};
 use crate::log_context::{LogContext, ModelPrices};
 use crate::own::Out;
@@ -24,7 +24,7 @@ pub(crate) struct Listener {
     pub(crate) cursor: EventCursor,
     /// What it has of the running reply.
     told: ToldBytes,
-    /// Some of these it had before it came: where the reply came to nothing, they are taken back.
+    /// Bytes the subscriber's cursor claimed; retracted if that reply is not in the log.
     owed: ToldBytes,
     context: LogContext,
 }
@@ -151,7 +151,15 @@ impl Listener {
         ledger.news(self.subscription, tail, out);
     }
 
-    /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
+    /// The last event of a session here: entries up to `to` are not told. `cursor`: what to come back with.
+    pub(crate) fn lag(&self, session: &SessionId, to: u64, cursor: EventCursor, ledger: &IdLedger, out: &mut Out) {
+        let told = self.cursor.whole_seq();
+        let data = LagData { from: told + 1, to: to.max(told), cursor: cursor.to_string() };
+        let place = EventPlace { session, run: None, cursor, at: None };
+        ledger.news(self.subscription, &events::placed("lag", &written(&data), &place), out);
+    }
+
+    /// A model call begins. Text streamed for an unlogged reply is retracted; bytes claimed by the cursor may belong to this one.
     pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &IdLedger, out: &mut Out) {
         if !self.is_owed() && self.told != self.told.nothing() {
             self.owed = self.told;
@@ -322,6 +330,13 @@ mod tests {
                 "4+1+9",
                 vec![Logged(5, thoughtful("hmm", "abc"))],
                 &["-1?9 4", "?hmm 5.0", "+abc 5"],
+            ),
+            (
+                "more of the text than anybody has",
+                true,
+                "4+18446744073709551615",
+                vec![Thought(0, "hm")],
+                &["?hm 4+18446744073709551615+2"],
             ),
             (
                 "more of the text than there is",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{AskEntry, AskId, Body, CallId, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
+use vocab::{AskEntry, AskId, Body, CallId, CutBy, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
 
 use crate::{confirm, projection};
 
@@ -16,6 +16,8 @@ pub type ModelPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
 pub(crate) struct LogContext {
     asked: Vec<(AskId, CallId)>,
     run: Option<RunSoFar>,
+    /// The run that was cut, and by what; its end does not say it.
+    cut: Option<(TurnId, CutBy)>,
 }
 
 /// A run that was heard from its start.
@@ -43,6 +45,7 @@ impl LogContext {
                 let (turn, started_ms) = (turn.clone(), entry.at_ms);
                 self.run = Some(RunSoFar { turn, started_ms, totals: Totals::default(), model: None });
             }
+            Body::Turn(TurnEntry::Cut { turn, why, .. }) => self.cut = Some((turn.clone(), *why)),
             // Who comes in is shown open ones once more.
             Body::Ask(AskEntry::Opened(ask)) if !self.asked.iter().any(|(id, _)| *id == ask.id) => {
                 self.asked.extend(confirm::asked(ask).map(|asked| (ask.id.clone(), asked.call.clone())));
@@ -69,7 +72,7 @@ impl LogContext {
         self.follow(entry);
         match &entry.body {
             Body::Ask(AskEntry::Closed { ask, .. }) => _ = self.closed(ask),
-            Body::Turn(TurnEntry::Ended(_)) => self.run = None,
+            Body::Turn(TurnEntry::Ended(_)) => (self.run, self.cut) = (None, None),
             _ => {}
         }
     }
@@ -78,6 +81,11 @@ impl LogContext {
     pub(crate) fn closed(&mut self, ask: &AskId) -> Option<CallId> {
         let at = self.asked.iter().position(|(id, _)| id == ask)?;
         Some(self.asked.remove(at).1)
+    }
+
+    /// What has cut the run that ends here.
+    pub(crate) fn cut(&mut self, end: &TurnEnd) -> Option<CutBy> {
+        self.cut.take().filter(|(turn, _)| *turn == end.turn).map(|(_, why)| why)
     }
 
     /// What the run came to that ends here.

@@ -28,6 +28,7 @@
 use serde_json::value::RawValue;
 
 use crate::Gateway;
+use crate::auth_state::MayAsk;
 use crate::commands;
 use crate::inbound::{agent, cancel, connection, events, queue, sessions, tools};
 use crate::ledger::RequestId;
@@ -65,10 +66,7 @@ use crate::shape::{AnyJson, Nothing, ObjectJson, ShapeSchema};
 /// One method.
 pub struct MethodRow {
     pub name: &'static str,
-    /// What its caller must be allowed to do.
-    pub scope: Scopes,
-    /// Also for who has not logged in.
-    pub is_open: bool,
+    pub may_ask: MayAsk,
     pub doc: &'static str,
     pub params: fn() -> ShapeSchema,
     pub result: fn() -> ShapeSchema,
@@ -93,19 +91,19 @@ pub(crate) enum OwnPlan {
 /// See the head of this file.
 macro_rules! method {
     ($name:literal, anybody, $params:ty => $result:ty, $doc:literal, by $handler:path) => {
-        method!(@row $name, Scopes::NONE, true, $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Anybody, $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             $handler(gateway, id, params, out)
         })
     };
     ($name:literal, $scope:expr, $params:ty => $result:ty, $doc:literal, by $handler:path) => {
-        method!(@row $name, $scope, false, $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             $handler(gateway, id, params, out)
         })
     };
     ($name:literal, $scope:expr, $params:ty => $result:ty, $doc:literal, own $plan:path, told $told:path) => {
-        method!(@row $name, $scope, false, $params => $result, $doc, |gateway, id, raw, out| {
+        method!(@row $name, MayAsk::Needs($scope), $params => $result, $doc, |gateway, id, raw, out| {
             let params: $params = $crate::shape::read_params(raw)?;
             let plan = $plan(gateway, params)?;
             gateway.ask_service(id, plan, |gateway, answer| {
@@ -115,11 +113,10 @@ macro_rules! method {
             Ok(())
         })
     };
-    (@row $name:literal, $scope:expr, $is_open:literal, $params:ty => $result:ty, $doc:literal, $answer:expr) => {
+    (@row $name:literal, $may_ask:expr, $params:ty => $result:ty, $doc:literal, $answer:expr) => {
         MethodRow {
             name: $name,
-            scope: $scope,
-            is_open: $is_open,
+            may_ask: $may_ask,
             doc: $doc,
             params: <$params as $crate::shape::Shaped>::schema,
             result: <$result as $crate::shape::Shaped>::schema,

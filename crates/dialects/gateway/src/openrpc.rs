@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::auth_state::MayAsk;
 use crate::commands;
 use crate::events::{EVENTS, EventPlaceData};
 use crate::methods::{METHODS, MethodRow};
@@ -53,8 +54,8 @@ fn method(row: &MethodRow) -> Value {
         "params": params((row.params)()),
         "result": { "name": "result", "schema": (row.result)().json() },
         "errors": ERRORS.iter().map(|(code, name)| json!({ "code": code, "message": name })).collect::<Vec<_>>(),
-        "x-scopes": row.scope.words(),
-        "x-open": row.is_open,
+        "x-scopes": row.may_ask.scopes().words(),
+        "x-open": (row.may_ask == MayAsk::Anybody),
     })
 }
 

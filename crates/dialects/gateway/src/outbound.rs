@@ -15,7 +15,7 @@ use crate::ledger::{RequestId, SubscriptionId};
 use crate::listeners::{self, Listener, PAGE_ENTRIES};
 use crate::log_context::LOOK_BEHIND;
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
-use crate::pending::Wanted;
+use crate::pending::WantedOfService;
 use crate::projection;
 use crate::results::QueueCode;
 use crate::run::Tails;
@@ -39,7 +39,7 @@ impl Gateway {
             Event::Queue(QueueEvent::Ended { item, end, why, turn, lane, .. }) => {
                 self.item_ended(at, item, (*end, *why), turn.as_ref(), lane.as_deref(), true, out);
             }
-            // Who read the end of a run in the past is told no state behind it.
+            // Whoever read a run's end while catching up gets no `State` after it, so it is flushed here.
             Event::Settled | Event::Live { .. } => self.flush(at, out),
             Event::TurnLost(end) => {
                 let (view, mut tails) = (&mut self.views[at], Tails::new());
@@ -61,7 +61,7 @@ impl Gateway {
             // Taken by `tell`.
             Event::Reply { .. } => {}
         }
-        // What ended it may have taken the view with it.
+        // `gone` may have removed the view.
         if let Some(view) = self.views.get_mut(at).filter(|view| view.session == told.session) {
             let is_entry = view.at.seq != told.at.seq;
             view.at = told.at;
@@ -209,10 +209,7 @@ impl Gateway {
                     let usual = LaneNote { policy: self.views[at].state.lane, dropped: 1, texts: Vec::new() };
                     self.dropped(waited.id, code, &session, lane.unwrap_or(&usual), out);
                 }
-                Some(ItemRefused::Cancelled(reason)) => {
-                    let reason = if waited.timed_out { "timeout" } else { reason };
-                    self.fail(waited.id, &faults::cancelled(reason), out);
-                }
+                Some(ItemRefused::Cancelled(reason)) => self.fail(waited.id, &faults::cancelled(reason), out),
                 None => self.fail(waited.id, &GatewayRefusal::mixed_up(), out),
             }
         }
@@ -297,36 +294,45 @@ impl Gateway {
     }
 
     fn read_on(&mut self, session: &SessionId, subscription: SubscriptionId, after: u64, out: &mut Out) {
-        let call = GatewayOwn::Read { session: session.clone(), after, limit: PAGE_ENTRIES, branch: false };
-        self.call(call, Wanted::CatchUp { session: session.clone(), subscription }, out);
+        let call = GatewayOwn::Read { session: session.clone(), after, limit: PAGE_ENTRIES };
+        self.call(call, WantedOfService::CatchUp { session: session.clone(), subscription }, out);
     }
 
     /// A page for a subscription that catches up. What the connection was told live already it is told from the page, so that
-    /// it goes on exactly behind it.
+    /// it goes on exactly behind it. What cannot be read is announced, and ends the session for this subscription.
     pub(crate) fn caught_up(
         &mut self,
         session: &SessionId,
         subscription: SubscriptionId,
-        entries: Option<Vec<Arc<Entry>>>,
+        page: Result<Vec<Arc<Entry>>, GatewayRefusal>,
         out: &mut Out,
     ) {
         let Some(at) = self.view_at(session) else { return };
         let Gateway { views, ledger, options, .. } = self;
-        let view = &mut views[at];
-        let stands = view.at.seq;
-        let Some(listener) = view.listeners.iter_mut().find(|it| it.subscription == subscription) else { return };
-        let entries = entries.unwrap_or_default();
-        let is_last = entries.is_empty();
-        for entry in entries.iter().filter(|entry| entry.seq <= stands) {
+        let SessionView { listeners, heard, at: told, .. } = &mut views[at];
+        let stands = told.seq;
+        let Some(place) = listeners.iter().position(|it| it.subscription == subscription) else { return };
+        let listener = &mut listeners[place];
+        let page = page.map(|mut entries| {
+            entries.retain(|entry| entry.seq <= stands);
+            entries
+        });
+        for entry in page.iter().flatten() {
             listener.entry(session, entry, &options.prices, ledger, out);
         }
         let reached = listener.cursor.whole_seq();
-        match reached < stands && !is_last {
-            true => self.read_on(session, subscription, reached, out),
-            false => {
+        let come_back = match page {
+            _ if reached >= stands => {
                 listener.catching_up = false;
-                view.heard.tell(session, listener, ledger, out);
+                return heard.tell(session, listener, ledger, out);
             }
-        }
+            Ok(entries) if !entries.is_empty() => return self.read_on(session, subscription, reached, out),
+            // The store has lost them: whoever came back to the same place would be told the same.
+            Ok(_) => EventCursor::at(stands),
+            // Another time it may be read.
+            Err(_) => listener.cursor,
+        };
+        listener.lag(session, stands, come_back, ledger, out);
+        listeners.remove(place);
     }
 }

@@ -19,13 +19,13 @@ pub enum GatewayOwn {
     Login { token: Secret },
     /// Is there such a session, in memory or saved?
     Exists { session: SessionId },
-    /// Answered with [`GatewayAnswer::Exists`] when the session is there no more. A newer call of the same connection has the
-    /// one before it answered at once: it is there, as far as that one knows.
+    /// Answered with [`GatewayAnswer::Exists`] when the session is there no more. Only a connection's newest such call waits; an
+    /// older one is answered `Exists(true)` at once.
     WhenDeleted { session: SessionId },
     /// The session of a run that is under way, or was lately.
     FindRun { turn: TurnId },
-    /// Saved entries after this one; `branch`: only those that the conversation goes through now.
-    Read { session: SessionId, after: u64, limit: usize, branch: bool },
+    /// Saved entries after this one.
+    Read { session: SessionId, after: u64, limit: usize },
     /// The newest saved entries before this one, and so many before those.
     ReadBefore { session: SessionId, before: u64, limit: usize, behind: u64 },
     /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one
@@ -117,7 +117,7 @@ pub enum GatewayAnswer {
     },
     Done,
     Service(Box<ServiceAnswer>),
-    /// The same to somebody who is not known any more by what was done: then the connection ends.
+    /// As `Service`, where this call revoked the caller's own credential: the connection closes behind the answer.
     Last(Box<ServiceAnswer>),
 }
 

@@ -15,23 +15,65 @@ use crate::own::{GatewayOwn, GatewayRefusal};
 use crate::services::pairing::PairingAnswer;
 
 /// One open question.
-pub(crate) struct GatewayPending {
-    /// The session that was asked; its view is kept until the answer is here.
-    pub(crate) session: Option<SessionId>,
-    pub(crate) what: Wanted,
+pub(crate) enum GatewayPending {
+    /// To the engine. `session`: the one that was asked; its view is kept until the answer is here.
+    Command { session: Option<SessionId>, what: Wanted },
+    /// To a service.
+    Call(WantedOfService),
 }
 
 impl GatewayPending {
-    /// A service is asked.
-    pub(crate) fn own(what: Wanted) -> Self {
-        Self { session: None, what }
+    /// A command that is for no session that the connection is on.
+    pub(crate) fn apart(what: Wanted) -> Self {
+        Self::Command { session: None, what }
     }
 }
 
+/// What the engine's answer is for.
 pub(crate) enum Wanted {
+    Opened(SessionId),
+    /// `sessions.create` on an existing session: the model first, the other changes only if that succeeds.
+    ModelFirst(Box<CreatePlan>),
+    Prompt {
+        id: RequestId,
+        key: Option<Arc<str>>,
+    },
+    /// A run once more, for a request that repeats its message.
+    Joins(RequestId),
+    /// A run once more, because its end was heard and not all of it.
+    Ends(TurnId),
+    /// A run once more, for who waits for it.
+    Waits(WaitPlan),
+    /// One of several answers that a request needs.
+    Part(WorkId, WorkPart),
+    /// What there is to say of sub-agents; likewise.
+    Subagents(WorkId),
+    /// Of a call by hand.
+    Called(RequestId),
+    /// What waits.
+    Queue(RequestId),
+    /// A message that waited.
+    TakenBack(RequestId),
+    Confirmed(RequestId),
+    Deleted {
+        id: RequestId,
+        session: SessionId,
+    },
+    Forked {
+        id: RequestId,
+        from: SessionId,
+        at: Option<u64>,
+    },
+    /// The tools of a session, or of all.
+    Tools(RequestId),
+    Nothing,
+}
+
+/// What a service's answer is for.
+pub(crate) enum WantedOfService {
     Login(RequestId),
-    /// A service answers; this makes the result of it.
-    Service {
+    /// This makes the result of it.
+    Answer {
         id: RequestId,
         told: ToldBy,
     },
@@ -64,45 +106,10 @@ pub(crate) enum Wanted {
     },
     /// News for the topics that services have.
     News(u64),
-    Opened(SessionId),
-    /// The model is chosen of a session that is to be made of one that is there; then that is done.
-    ModelFirst(Box<CreatePlan>),
-    Prompt {
-        id: RequestId,
-        key: Option<Arc<str>>,
-    },
-    /// A run once more, for a request that repeats its message.
-    Joins(RequestId),
-    /// A run once more, because its end was heard and not all of it.
-    Ends(TurnId),
-    /// A run once more, for who waits for it.
-    Waits(WaitPlan),
     /// Where the run is that somebody waits for.
     FindsRun(WaitPlan),
     /// One of several answers that a request needs.
-    Part(WorkId, WorkPart),
-    /// A service's answer, of those that a request needs.
     Paired(WorkId),
-    /// What there is to say of sub-agents; likewise.
-    Subagents(WorkId),
-    /// Of a call by hand.
-    Called(RequestId),
-    /// What waits.
-    Queue(RequestId),
-    /// A message that waited.
-    TakenBack(RequestId),
-    Confirmed(RequestId),
-    Deleted {
-        id: RequestId,
-        session: SessionId,
-    },
-    Forked {
-        id: RequestId,
-        from: SessionId,
-        at: Option<u64>,
-    },
-    /// The tools of a session, or of all.
-    Tools(RequestId),
     Nothing,
 }
 
@@ -139,7 +146,7 @@ pub(crate) enum AfterOpen {
         of: AskedAbout,
         answer: Answer,
     },
-    /// What waits, or without this one.
+    /// `queue.list` (`None`), or `queue.remove` of this item.
     Queue {
         id: RequestId,
         remove: Option<ItemId>,
@@ -193,8 +200,8 @@ impl AfterOpen {
         matches!(self, AfterOpen::Create(_) | AfterOpen::Service { .. })
     }
 
-    /// The session need not know the connection as one that takes part: who subscribes or looks at the queue listens, and an
-    /// answer from elsewhere is the only word of who gives it. One that took part and said nothing would be a no to every question after it.
+    /// The engine may treat the connection as a mere listener. A participant that cannot answer would have every later question
+    /// denied.
     pub(crate) fn only_listens(&self) -> bool {
         matches!(self, AfterOpen::Subscribe { .. } | AfterOpen::Confirm { .. } | AfterOpen::Queue { .. })
     }

@@ -4,8 +4,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ModelEntry, NoteEntry,
-    Part, Principal, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ItemEnd, ModelEntry,
+    NoteEntry, Part, Principal, QueueEntry, Scope, SettingEntry, SettleReason, ShellEntry, TurnEntry, TurnId, UserFrom,
+    parts_text,
 };
 
 use crate::cursor::EventCursor;
@@ -51,7 +52,7 @@ pub(crate) fn turn_of(body: &Body) -> Option<&TurnId> {
     }
 }
 
-/// A reply that was under way before this entry came to nothing: what was told of it is not in the log.
+/// Whether this entry shows that the reply streamed before it was never logged.
 fn ends_reply_unsaid(body: &Body) -> bool {
     matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
 }
@@ -139,7 +140,7 @@ pub(crate) fn events_of(
             one("queued", &QueuedData { item_id: item.id.to_string(), position: None, text, by })
         }
         Body::Queue(QueueEntry::Settled { item, end, why }) => {
-            let (end, why) = (lower(end), why.as_ref().map(lower));
+            let (end, why) = (item_end(*end), why.map(settled_why));
             changed(ChangeKind::Settled, json!({"itemId": item.as_str(), "end": end, "why": why}))
         }
         Body::Model(model) => model_events(model),
@@ -196,7 +197,7 @@ pub(crate) fn placed(
 ) -> impl Iterator<Item = (Projected, EventCursor)> {
     let (seq, last) = (entry.seq, list.len().saturating_sub(1));
     let is_reply = matches!(entry.body, Body::Assistant { .. });
-    // A part of a reply is its thinking: who is not told that has had nothing of it.
+    // Part 0 of a reply is its thinking; a subscriber without thinking was never sent it, so nothing is skipped.
     let skip = if is_reply && told.thinking.is_none() { 0 } else { after.told_of(seq) };
     let cursor = move |at: usize| match at == last {
         true => EventCursor::at(seq),
@@ -218,8 +219,28 @@ fn changed(kind: ChangeKind, detail: Value) -> Vec<Projected> {
     one("session_changed", &SessionChangedData { kind, role: None, text: None, detail: Some(any(&detail)) })
 }
 
-fn lower(word: &impl std::fmt::Debug) -> String {
-    format!("{word:?}").to_lowercase()
+fn item_end(end: ItemEnd) -> &'static str {
+    match end {
+        ItemEnd::Consumed => "consumed",
+        ItemEnd::Superseded => "superseded",
+        ItemEnd::Dropped => "dropped",
+        ItemEnd::Cancelled => "cancelled",
+    }
+}
+
+fn settled_why(why: SettleReason) -> &'static str {
+    match why {
+        SettleReason::Ran => "ran",
+        SettleReason::TakenBack => "takenback",
+        SettleReason::Overflow => "overflow",
+        SettleReason::Newer => "newer",
+        SettleReason::Interrupted => "interrupted",
+        SettleReason::TooLate => "toolate",
+        SettleReason::NoRoom => "noroom",
+        SettleReason::Deleted => "deleted",
+        SettleReason::Restarted => "restarted",
+        SettleReason::TimedOut => "timedout",
+    }
 }
 
 fn user_from(from: UserFrom) -> &'static str {
@@ -238,8 +259,7 @@ fn turn_events(at_ms: i64, turn: &TurnEntry, context: &mut LogContext, prices: &
         TurnEntry::Started { .. } => vec![state(RunStateWord::Start)],
         TurnEntry::Taken { items, .. } => changed(ChangeKind::Taken, json!({ "count": items.len() })),
         TurnEntry::Cut { .. } => vec![state(RunStateWord::CancelRequested)],
-        // Why it was cut stands in the entry before; a cancelled run is told apart by how it stopped.
-        TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
+        TurnEntry::Ended(end) => match faults::run_end(end, context.cut(end), None) {
             RunEnd::Complete => {
                 let facts = context.ended(end, at_ms, prices);
                 let done = DoneData {

@@ -3,11 +3,11 @@
 /// Requests at once.
 pub const BURST_MAX: u64 = 500;
 /// Requests per second, in the long run.
-pub const PER_SECOND_MAX: u64 = 100;
+pub(crate) const PER_SECOND_MAX: u64 = 100;
 /// So many refusals in [`VIOLATIONS_MS`] end the connection.
 const VIOLATIONS_MAX: u32 = 5;
 const VIOLATIONS_MS: u64 = 10_000;
-/// A request, in the parts that the bucket is counted in: it fills by one part of a second's share per millisecond.
+/// One request in units of the bucket, which gains [`PER_SECOND_MAX`] of them per millisecond.
 const WHOLE: u64 = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

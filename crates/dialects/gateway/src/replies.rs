@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
+use vocab::{
+    Entry, Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId,
+};
 use wire::{Close, CloseCode};
 
 use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
 use crate::faults;
-use crate::inbound::events::beyond;
+use crate::inbound::events::{ReplayWish, beyond};
 use crate::ledger::{Awaits, RequestId, StopBy, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WorkEnd};
+use crate::pending::{
+    AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WantedOfService, WorkEnd,
+};
 use crate::results::{
-    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
-    ToolInfo, ToolsResult,
+    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, ReplayResult, SubscribeResult,
+    SuccessResult, ToolInfo, ToolsResult,
 };
 use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue, WaitsFor};
@@ -26,7 +30,7 @@ const REVOKED: &str = "the credential was revoked";
 
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
-        let Some(GatewayPending { session, what }) = self.pending.answered(tag) else { return };
+        let Some(GatewayPending::Command { session, what }) = self.pending.answered(tag) else { return };
         if let Some(view) = session.as_ref().and_then(|session| self.view_mut(session)) {
             view.asked = view.asked.saturating_sub(1);
         }
@@ -78,18 +82,6 @@ impl Gateway {
                 Err(fault) => self.faulty(id, &fault, out),
             },
             Wanted::Nothing => {}
-            // Services answer these.
-            Wanted::Login(_)
-            | Wanted::Service { .. }
-            | Wanted::Exists { .. }
-            | Wanted::AttachedDeleted(_)
-            | Wanted::FindsRun(_)
-            | Wanted::CatchUp { .. }
-            | Wanted::HasPlace { .. }
-            | Wanted::Replay { .. }
-            | Wanted::Paired(_)
-            | Wanted::Checkpointed { .. }
-            | Wanted::News(_) => {}
         }
     }
 
@@ -128,7 +120,7 @@ impl Gateway {
                     let notice = ContentData { text, transient: Some(true), is_final: None };
                     self.ledger.event(id, &events::tail("content", &notice), out);
                 }
-                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, is_repeat: false, timed_out: false });
+                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, is_repeat: false });
                 self.ledger.put(id, Awaits::Waiting { session, item });
             }
             Ok(Reply::Again(_)) => {
@@ -227,7 +219,7 @@ impl Gateway {
     }
 
     pub(crate) fn own_replied(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
-        let Some(GatewayPending { what, .. }) = self.pending.answered(tag) else { return };
+        let Some(GatewayPending::Call(what)) = self.pending.answered(tag) else { return };
         let answer = match answer {
             Ok(GatewayAnswer::Last(answer)) => {
                 out.close_with(Close::new(CloseCode::PolicyViolation, REVOKED));
@@ -235,22 +227,22 @@ impl Gateway {
             }
             answer => answer,
         };
-        match (what, answer) {
-            (Wanted::Login(id), answer) => self.logged_in(id, answer, out),
-            (Wanted::Service { id, told }, answer) => match answer.and_then(|answer| told(self, answer)) {
+        match what {
+            WantedOfService::Login(id) => self.logged_in(id, answer, out),
+            WantedOfService::Answer { id, told } => match answer.and_then(|answer| told(self, answer)) {
                 Ok(json) => {
                     self.ledger.settle(id, Terminal::Result(&json), out);
                 }
                 Err(refusal) => self.refuse(id, &refusal, out),
             },
-            (Wanted::Exists { session, after }, answer) => {
+            WantedOfService::Exists { session, after } => {
                 let exists = answer.and_then(|answer| match answer {
                     GatewayAnswer::Exists(exists) => Ok(exists),
                     _ => Err(GatewayRefusal::mixed_up()),
                 });
                 self.existed(session, *after, exists, out);
             }
-            (Wanted::FindsRun(plan), answer) => {
+            WantedOfService::FindsRun(plan) => {
                 // What nobody remembers may be in the log of the session that is meant where none is named.
                 let found = match answer {
                     Ok(GatewayAnswer::RunIn(Some(session))) => session,
@@ -258,41 +250,44 @@ impl Gateway {
                 };
                 self.on_known_session(found, AfterOpen::Wait(plan), out);
             }
-            (Wanted::AttachedDeleted(session), Ok(GatewayAnswer::Exists(false))) => self.attached_deleted(&session),
-            (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
-                match wish.page(&entries, more, &self.options.prices) {
-                    Ok(page) => self.answer(id, &page, out),
-                    Err(refusal) => self.refuse(id, &refusal, out),
-                }
-            }
-            (Wanted::Replay { id, wish }, Ok(GatewayAnswer::EntriesBefore { entries, first })) => {
-                self.answer(id, &wish.page_before(&entries, first, &self.options.prices), out);
-            }
-            (Wanted::Replay { id, .. }, Err(refusal)) => self.refuse(id, &refusal, out),
-            (Wanted::Replay { id, .. }, Ok(_)) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
-            (Wanted::HasPlace { plan, seq }, answer) => {
-                let has = answer.and_then(|answer| match answer {
-                    GatewayAnswer::Entries { entries, .. } => Ok(entries.iter().any(|entry| entry.seq == seq)),
-                    _ => Err(GatewayRefusal::mixed_up()),
-                });
+            WantedOfService::AttachedDeleted(session) => match answer {
+                Ok(GatewayAnswer::Exists(false)) => self.attached_deleted(&session),
+                // A newer call watches.
+                Ok(GatewayAnswer::Exists(true)) => {}
+                Ok(_) | Err(_) => self.watch_failed(&session, out),
+            },
+            WantedOfService::Replay { id, wish } => match answer.and_then(|answer| self.replayed(&wish, answer)) {
+                Ok(page) => self.answer(id, &page, out),
+                Err(refusal) => self.refuse(id, &refusal, out),
+            },
+            WantedOfService::HasPlace { plan, seq } => {
+                let has = answer.and_then(entries).map(|entries| entries.iter().any(|entry| entry.seq == seq));
                 self.has_place(plan, has, out);
             }
-            (Wanted::CatchUp { session, subscription }, answer) => {
-                let entries = match answer {
-                    Ok(GatewayAnswer::Entries { entries, .. }) => Some(entries),
-                    _ => None,
-                };
-                self.caught_up(&session, subscription, entries, out);
+            WantedOfService::CatchUp { session, subscription } => {
+                self.caught_up(&session, subscription, answer.and_then(entries), out);
             }
-            (Wanted::Paired(work), answer) => self.paired(work, answer, out),
-            (Wanted::Checkpointed { session, turn }, answer) => self.checkpointed(&session, &turn, answer, out),
-            (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
+            WantedOfService::Paired(work) => self.paired(work, answer, out),
+            WantedOfService::Checkpointed { session, turn } => self.checkpointed(&session, &turn, answer, out),
+            WantedOfService::News(asked) => {
+                // They are in the services' memory: nothing can keep them from being told.
+                let Ok(GatewayAnswer::News { items, mark }) = answer else { return };
                 self.news.tell(&items, mark, &self.ledger, out);
                 if asked == self.news.asked && !self.news.topics().is_empty() {
                     self.ask_news(out);
                 }
             }
-            _ => {}
+            WantedOfService::Nothing => {}
+        }
+    }
+
+    fn replayed(&self, wish: &ReplayWish, answer: GatewayAnswer) -> Result<ReplayResult, GatewayRefusal> {
+        match answer {
+            GatewayAnswer::Entries { entries, more } => wish.page(&entries, more, &self.options.prices),
+            GatewayAnswer::EntriesBefore { entries, first } => {
+                Ok(wish.page_before(&entries, first, &self.options.prices))
+            }
+            _ => Err(GatewayRefusal::mixed_up()),
         }
     }
 
@@ -302,7 +297,7 @@ impl Gateway {
         self.news.asked += 1;
         let answers = topics.contains(&Topic::Asks) && self.scopes().has(Scopes::TOOLS);
         let call = GatewayOwn::News { topics, after: self.news.mark(), answers };
-        self.call(call, Wanted::News(self.news.asked), out);
+        self.call(call, WantedOfService::News(self.news.asked), out);
     }
 
     /// Where a subscription is on all its sessions: its answer, and then its events.
@@ -331,8 +326,8 @@ impl Gateway {
                 AheadPlace::Unknown => {
                     let (session, seq) = (session.clone(), after.seq);
                     self.subscribing[at].place = AheadPlace::Asked;
-                    let call = GatewayOwn::Read { session, after: seq - 1, limit: 1, branch: false };
-                    return self.call(call, Wanted::HasPlace { plan: number, seq }, out);
+                    let call = GatewayOwn::Read { session, after: seq - 1, limit: 1 };
+                    return self.call(call, WantedOfService::HasPlace { plan: number, seq }, out);
                 }
                 AheadPlace::InLog if after.whole_seq() <= stands => {}
                 AheadPlace::Asked | AheadPlace::InLog => return,
@@ -440,6 +435,13 @@ impl Gateway {
         if self.ledger.deadline(id).is_none() {
             self.wait_timed_out(id, out);
         }
+    }
+}
+
+fn entries(answer: GatewayAnswer) -> Result<Vec<Arc<Entry>>, GatewayRefusal> {
+    match answer {
+        GatewayAnswer::Entries { entries, .. } => Ok(entries),
+        _ => Err(GatewayRefusal::mixed_up()),
     }
 }
 

@@ -67,7 +67,7 @@ impl GatewayRun {
         }
     }
 
-    /// What an entry leaves to be told of a run; the run itself, made of the entries that the log has of it.
+    /// Rebuilds a run from its log entries; the frames they would have made go to `tails`.
     pub(crate) fn recounted(turn: TurnId, entries: &[Arc<Entry>], tails: &mut Tails) -> Self {
         let mut run = Self::new(turn, true);
         entries.iter().for_each(|entry| run.logged(entry, tails));
@@ -186,7 +186,7 @@ impl GatewayRun {
         tails.extend(events::attachments(&result.parts).map(|it| events::tail("attachment", &it)));
     }
 
-    /// It ends. Calls that have no result nowhere get one here: each start has its end.
+    /// The turn ended. A call whose start was told and that has no result gets its `tool_end` here.
     pub(crate) fn ended(&mut self, end: &TurnEnd, tails: &mut Tails) {
         for call in std::mem::take(&mut self.calls).into_iter().filter(|call| call.told) {
             tails.push(events::tail("tool_end", &call.lost()));

@@ -25,7 +25,7 @@ pub(crate) const VIEWS_MAX: usize = 1024;
 pub(crate) struct InRun {
     pub(crate) id: RequestId,
     pub(crate) how: How,
-    /// It repeats the message, and came itself when that was known.
+    /// The request repeats an earlier message (same key) and joined it once that was known.
     pub(crate) is_repeat: bool,
     /// Its own time was over, and that is why it is cancelled.
     pub(crate) timed_out: bool,
@@ -51,9 +51,8 @@ pub(crate) struct InQueue {
     pub(crate) item: ItemId,
     /// This connection sent it, and is told its end; another one's end is in the log.
     pub(crate) is_own: bool,
-    /// It repeats the message, and came itself when that was known.
+    /// The request repeats an earlier message (same key) and joined it once that was known.
     pub(crate) is_repeat: bool,
-    pub(crate) timed_out: bool,
 }
 
 /// Who waits for the end of a run.
@@ -95,8 +94,16 @@ pub(crate) struct EndedRun {
     pub(crate) run: GatewayRun,
     pub(crate) ids: Vec<InRun>,
     pub(crate) held: Vec<HeldWait>,
-    /// What is said of the context, once that is known: at the run's end, and not when its last frames go.
-    pub(crate) warned: Option<Option<ContextWarningData>>,
+    pub(crate) context: AboutContext,
+}
+
+/// What a run's last frames say of how full the context is.
+#[derive(Debug)]
+pub(crate) enum AboutContext {
+    /// Nobody has looked yet.
+    Unknown,
+    Nothing,
+    Warning(Box<ContextWarningData>),
 }
 
 pub(crate) struct SessionView {

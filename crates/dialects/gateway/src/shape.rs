@@ -147,7 +147,7 @@ pub fn read_params<T: ReadShape>(raw: Option<&RawValue>) -> Result<T, GatewayRef
     Ok(read?)
 }
 
-/// Of members that exclude each other, the words of a sentence.
+/// A default value as JSON text, for the schema.
 pub fn default_text<T: serde::Serialize>(value: &T) -> Option<String> {
     serde_json::to_string(value).ok()
 }

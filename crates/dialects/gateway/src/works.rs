@@ -6,7 +6,7 @@ use crate::Gateway;
 use crate::faults;
 use crate::ledger::{RequestId, StopBy};
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{Wanted, Work, WorkEnd, WorkId, WorkPart};
+use crate::pending::{Wanted, WantedOfService, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
 use crate::services::ServiceAnswer;
 use crate::session_view::{How, InRun};
@@ -93,7 +93,7 @@ impl Gateway {
             }
         });
         if let Some(id) = withdrawn {
-            self.withdraw(id, number, out);
+            self.withdraw(id, number, StopBy::Sender, out);
         }
         if interrupted && let Some(at) = session.and_then(|session| self.view_at(session)) {
             self.cancel_requested(at, out);
@@ -150,7 +150,7 @@ impl Gateway {
             (WorkEnd::Patched { session, notify }, None) => match work.inspected {
                 Some(inspected) => {
                     if let Some(on) = notify {
-                        self.call(GatewayOwn::Notify { session: session.clone(), on }, Wanted::Nothing, out);
+                        self.call(GatewayOwn::Notify { session: session.clone(), on }, WantedOfService::Nothing, out);
                     }
                     let config = SessionConfig::of(&inspected.state, self.options.clock.now_ms());
                     let title = inspected.state.title.clone();

@@ -2,6 +2,7 @@
 import asyncio, os, sys
 import tillerman as lib
 from tillerman import GatewayClient, text_after
+from tillerman.watch import Watch
 
 URL, CUT_URL, TOKEN, CONTROL = (os.environ[name] for name in ("PEER_URL", "PEER_CUT_URL", "PEER_TOKEN", "PEER_CONTROL"))
 
@@ -247,6 +248,29 @@ async def lost_answers():
     check("nor put a second time", put == ["a", "b"], put)
 
 
+class StillWire:
+    """On which nothing comes: a store that has lost entries is hard to come by."""
+
+    is_open = True
+
+    def __init__(self):
+        self.submitted = []
+
+    def submit(self, operation):
+        self.submitted.append(operation)
+
+    def withdraw(self, operation):
+        pass
+
+
+async def lost_entries():
+    wire = StillWire()
+    watch = Watch(wire, None, ["session:py:x"], 3, None)
+    wire.submitted[0].on_event({"event": "lag", "cursor": "51", "data": {"from": 4, "to": 51, "cursor": "51"}}, 1)
+    check("after a lag from its cursor on", wire.submitted[0].params()["afterSeq"] == "51", wire.submitted[0].params())
+    watch._timer.cancel()
+
+
 async def subscriptions(one):
     async with client() as other:
         async with one.listen("sessions") as news:
@@ -391,6 +415,7 @@ async def main():
     async with client() as one:
         for part in (plain, cancelling, questions, subscriptions):
             await part(one)
+        await lost_entries()
         await callers()
         await unnamed()
         await cuts(one)

@@ -27,6 +27,15 @@ const read = async (events, until = () => false) => {
 const users = async (of, sessionId) => (await of.sessions.get({ sessionId })).history.filter((it) => it.role === 'user').length;
 const write = (path) => `call file.write {"path":"${path}","content":"x"} then say done`;
 
+// A store that has lost entries is hard to come by: a wire on which nothing comes.
+const { Watch } = await import(`${sdk}/typescript/dist/watch.js`);
+const submitted = [];
+const still = { isOpen: true, submit: (operation) => submitted.push(operation), withdraw: () => {} };
+const lost = new Watch(still, { settled: () => {} }, ['session:ts:x'], { after: 3 });
+submitted[0].onEvent({ event: 'lag', cursor: '51', data: { from: 4, to: 51, cursor: '51' } }, 1);
+check('after a lag from its cursor on', submitted[0].params().afterSeq === '51', submitted[0].params());
+lost.close();
+
 const one = client();
 // Methods, runs, errors.
 check('a method', (await one.system.info()).protocol === 1);

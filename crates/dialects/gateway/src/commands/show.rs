@@ -11,7 +11,7 @@ use crate::Gateway;
 use crate::events::{self, ContentData, DoneData};
 use crate::ledger::{RequestId, Terminal};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
-use crate::pending::{Wanted, WorkEnd, WorkPart};
+use crate::pending::{WantedOfService, WorkEnd, WorkPart};
 use crate::results::{CommandDone, QueuePolicy, SendResult, UsageSum};
 use crate::services::ServiceCall;
 use crate::services::pairing::{PairingAnswer, PairingCall};
@@ -73,9 +73,9 @@ impl Gateway {
                 };
                 self.work(work, |work| work.left += 1);
                 let call = GatewayOwn::Service(Box::new(ServiceCall::Pairing(call)));
-                self.call(call, Wanted::Paired(work), out);
+                self.call(call, WantedOfService::Paired(work), out);
             }
-            CommandPlan::Subagents(_) => self.ask_for_subagents(session, work, out),
+            CommandPlan::Subagents(wish) => self.ask_for_subagents(session, &wish, work, out),
             CommandPlan::Help | CommandPlan::Refused { .. } => self.work_done(work, out),
         }
     }

@@ -52,14 +52,19 @@ pub(super) fn plan(args: &str) -> Result<CommandPlan, String> {
 
 impl Gateway {
     /// First which there are: one that is not this session's is none of its business.
-    pub(super) fn ask_for_subagents(&mut self, session: SessionId, work: WorkId, out: &mut Out) {
-        let query = Query { children: true, child_of: Some(session), limit: Some(SHOWN_MAX), ..Query::default() };
+    pub(super) fn ask_for_subagents(&mut self, session: SessionId, wish: &SubagentWish, work: WorkId, out: &mut Out) {
+        let own = Query { children: true, child_of: Some(session), ..Query::default() };
+        let query = match wish {
+            SubagentWish::List => Query { limit: Some(SHOWN_MAX), ..own },
+            // However many there were since.
+            SubagentWish::Summary(id) | SubagentWish::Delete(id) => Query { id_part: Some(id.to_string()), ..own },
+        };
         self.work(work, |work| work.left += 1);
         self.directory_part(DirectoryVerb::Sessions(query), work, out);
     }
 
     fn directory_part(&mut self, verb: DirectoryVerb, work: WorkId, out: &mut Out) {
-        let what = GatewayPending::own(Wanted::Subagents(work));
+        let what = GatewayPending::apart(Wanted::Subagents(work));
         self.pending.submit(Target::Current, Verb::Directory(verb), what, out);
     }
 

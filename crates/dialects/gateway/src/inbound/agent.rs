@@ -3,12 +3,13 @@
 use vocab::{Answer, AskId, CallId, RunRef, Scope, SessionVerb};
 
 use crate::Gateway;
+use crate::auth_state::MayAsk;
 use crate::commands;
 use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::params::{CallbackParams, ConfirmParams, DecisionWord, SendParams, WaitParams};
-use crate::pending::{AfterOpen, AskedAbout, SendPlan, WaitPlan, Wanted};
+use crate::pending::{AfterOpen, AskedAbout, SendPlan, WaitPlan, Wanted, WantedOfService};
 use crate::results::ConfirmResult;
 use crate::session_view::SessionView;
 
@@ -25,7 +26,7 @@ pub(crate) fn send(
     if params.attachments.0.is_empty()
         && let Some(plan) = commands::plan(&params.message.0)
     {
-        gateway.auth.allows(plan.scope(), false)?;
+        gateway.auth.allows(MayAsk::Needs(plan.scope()))?;
         gateway.on_session(&session, AfterOpen::Command { id, plan }, out);
         return Ok(());
     }
@@ -127,7 +128,7 @@ pub(crate) fn wait(
     match &plan.of {
         RunRef::Turn(turn) => {
             let turn = turn.clone();
-            gateway.call(GatewayOwn::FindRun { turn }, Wanted::FindsRun(plan), out);
+            gateway.call(GatewayOwn::FindRun { turn }, WantedOfService::FindsRun(plan), out);
         }
         // A key is a session's own: it is looked for where this connection is.
         RunRef::Key(_) => {

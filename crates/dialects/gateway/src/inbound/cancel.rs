@@ -7,7 +7,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId, StopBy, WireId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::CancelParams;
-use crate::pending::{AfterOpen, Wanted, WorkEnd, WorkId, WorkPart};
+use crate::pending::{AfterOpen, WantedOfService, WorkEnd, WorkId, WorkPart};
 use crate::session_view::How;
 
 pub(crate) fn cancel(
@@ -64,18 +64,18 @@ impl Gateway {
             Awaits::Waiting { session, item } => {
                 let (session, item) = (session.clone(), item.clone());
                 let (mut others, mut is_own) = (0, true);
-                for it in self.view_mut(&session).into_iter().flat_map(|view| &mut view.waiting) {
+                for it in self.view_mut(&session).into_iter().flat_map(|view| &view.waiting) {
                     if it.id == id {
-                        (it.timed_out, is_own) = (it.timed_out || timed_out, it.is_own);
+                        is_own = it.is_own;
                     } else if it.item == item {
                         others += 1;
                     }
                 }
                 let (verb, part) = match (others, is_own) {
-                    _ if timed_out => return self.withdraw(id, work, out),
+                    _ if timed_out => return self.withdraw(id, work, by, out),
                     (0, true) => (QueueVerb::TakeBack(item), WorkPart::TakeBack),
                     (0, false) => (QueueVerb::TakeBackUnlessWanted(item), WorkPart::Withdraw(id)),
-                    _ => return self.withdraw(id, work, out),
+                    _ => return self.withdraw(id, work, by, out),
                 };
                 self.work_part(work, &session, SessionVerb::Queue(verb), part, out);
             }
@@ -90,14 +90,14 @@ impl Gateway {
                     }
                 }
                 let (verb, part) = match (how, is_repeat, others) {
-                    _ if timed_out => return self.withdraw(id, work, out),
+                    _ if timed_out => return self.withdraw(id, work, by, out),
                     (How::Started, false, _) => (SessionVerb::Interrupt { turn: Some(turn) }, WorkPart::Interrupt),
                     // Others may be in it on connections that this one knows nothing of.
                     (_, true, 0) | (How::Collected { .. }, false, 0) => {
                         (SessionVerb::InterruptUnlessWanted { turn }, WorkPart::Withdraw(id))
                     }
                     (How::Steered, false, _) | (_, true, _) | (How::Collected { .. }, false, _) => {
-                        return self.withdraw(id, work, out);
+                        return self.withdraw(id, work, by, out);
                     }
                 };
                 self.work_part(work, &session, verb, part, out);
@@ -116,19 +116,23 @@ impl Gateway {
     }
 
     /// This request alone ends; what it came into goes on for others.
-    pub(crate) fn withdraw(&mut self, id: RequestId, work: WorkId, out: &mut Out) {
+    pub(crate) fn withdraw(&mut self, id: RequestId, work: WorkId, by: StopBy, out: &mut Out) {
         let session = self.ledger.stage(id).and_then(Awaits::session).cloned();
         let Some(at) = session.and_then(|session| self.view_at(&session)) else { return };
         let view = &mut self.views[at];
         if let Some(place) = view.waiting.iter().position(|it| it.id == id) {
-            let reason = if view.waiting.remove(place).timed_out { "timeout" } else { "cancelled_before_start" };
-            self.fail(id, &faults::cancelled(reason), out);
+            view.waiting.remove(place);
+            self.fail(id, &faults::cancelled(by.before_start()), out);
             return self.work(work, |work| work.queued += 1);
         }
         // What is over ends by itself.
         let Some(run) = view.run.as_ref().filter(|run| !run.is_over()) else { return };
         let Some(place) = view.ids.iter().position(|it| it.id == id) else { return };
-        let reason = if view.ids.remove(place).timed_out { "timeout" } else { "cancelled" };
+        view.ids.remove(place);
+        let reason = match by {
+            StopBy::Sender => "cancelled",
+            StopBy::Time => "timeout",
+        };
         let now_ms = self.options.clock.now_ms();
         let refusal = faults::cancelled(reason).with("content", &*run.content());
         for tail in run.withdrawn(now_ms) {
@@ -145,7 +149,7 @@ impl Gateway {
         match self.view_at(&session).is_some() || self.is_opening(&session) {
             true => self.on_session(&session, after, out),
             false => {
-                let wanted = Wanted::Exists { session: session.clone(), after: Box::new(after) };
+                let wanted = WantedOfService::Exists { session: session.clone(), after: Box::new(after) };
                 self.call(crate::own::GatewayOwn::Exists { session }, wanted, out);
             }
         }

@@ -8,7 +8,7 @@ use crate::auth_state;
 use crate::ledger::RequestId;
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::params::LoginParams;
-use crate::pending::Wanted;
+use crate::pending::WantedOfService;
 use crate::results::SuccessResult;
 use crate::shape::Nothing;
 
@@ -19,7 +19,7 @@ pub(crate) fn login(
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
     let token = Secret::new(&params.token.0).ok_or_else(auth_state::refused)?;
-    gateway.call(GatewayOwn::Login { token }, Wanted::Login(id), out);
+    gateway.call(GatewayOwn::Login { token }, WantedOfService::Login(id), out);
     Ok(())
 }
 

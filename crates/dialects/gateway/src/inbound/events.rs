@@ -5,12 +5,13 @@ use std::sync::Arc;
 use vocab::{Body, Entry, Json, SessionId};
 
 use crate::Gateway;
+use crate::auth_state::MayAsk;
 use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
 use crate::log_context::{LOOK_BEHIND, LogContext, ModelPrices};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::params::{ReplayParams, SubscribeParams, UnsubscribeParams};
-use crate::pending::{AfterOpen, AheadPlace, SubscribePlan, Wanted};
+use crate::pending::{AfterOpen, AheadPlace, SubscribePlan, WantedOfService};
 use crate::projection::{self, ToldBytes};
 use crate::results::{ReplayResult, ReplayedEvent, UnsubscribeResult};
 use crate::shape::{AnyJson, SessionName};
@@ -39,7 +40,7 @@ pub(crate) fn subscribe(
     }
     // The log names addresses, users and files, as the audit does.
     if topics.contains(&Topic::Logs) {
-        gateway.auth.allows(Scopes::ADMIN, false)?;
+        gateway.auth.allows(MayAsk::Needs(Scopes::ADMIN))?;
     }
     if sessions.is_empty() && topics.is_empty() {
         return Err(GatewayRefusal::wrong_param("topics", "`topics` must name at least one"));
@@ -116,10 +117,10 @@ pub(crate) fn replay(
         None => {
             let behind = after.whole_seq().min(LOOK_BEHIND);
             let (after, limit) = (after.whole_seq() - behind, limit + behind as usize);
-            GatewayOwn::Read { session, after, limit, branch: false }
+            GatewayOwn::Read { session, after, limit }
         }
     };
-    gateway.call(call, Wanted::Replay { id, wish }, out);
+    gateway.call(call, WantedOfService::Replay { id, wish }, out);
     Ok(())
 }
 

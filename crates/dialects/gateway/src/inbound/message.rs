@@ -34,7 +34,7 @@ pub(crate) fn parts(message: &Arc<str>, attachments: &[AttachmentPart]) -> Resul
     Ok(parts)
 }
 
-/// `is_behind`: there is something before it, and whoever shows all texts as one must not show its name behind the last word.
+/// `is_behind`: a part precedes it; the blank line keeps its name off that part's last word.
 fn attached(at: usize, attachment: &AttachmentPart, is_behind: bool) -> Result<(Part, usize), GatewayRefusal> {
     let data = &attachment.data.0;
     let bytes = STANDARD.decode(data.as_bytes()).map_err(|_| {

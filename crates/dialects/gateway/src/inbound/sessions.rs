@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use vocab::{Change, DirectoryVerb, IdKind, SessionId, Target, Verb};
 
 use crate::Gateway;
+use crate::auth_state::MayAsk;
 use crate::ledger::RequestId;
 use crate::own::{GatewayRefusal, Out, Scopes};
 use crate::params::{CreateParams, ElevationPart, ForkParams, PatchParams, SessionParams};
@@ -40,7 +41,7 @@ pub(crate) fn delete(
 ) -> Result<(), GatewayRefusal> {
     let session = params.session_id.0;
     let verb = Verb::Directory(DirectoryVerb::Delete { session: session.clone(), open_too: true });
-    let what = GatewayPending::own(Wanted::Deleted { id, session });
+    let what = GatewayPending::apart(Wanted::Deleted { id, session });
     gateway.pending.submit(Target::Current, verb, what, out);
     Ok(())
 }
@@ -57,7 +58,7 @@ pub(crate) fn patch(
     match params.elevation {
         Wish::Untouched => {}
         wish => {
-            gateway.auth.allows(Scopes::ADMIN, false)?;
+            gateway.auth.allows(MayAsk::Needs(Scopes::ADMIN))?;
             changes.push(Change::Elevate { until_ms: elevated_until(wish, gateway.options.clock.now_ms())? });
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn list(
         Some(name) => name.0,
         // As every session has them, where this one is only a name yet.
         None if gateway.view_at(&gateway.attached).is_none() => {
-            let what = GatewayPending::own(Wanted::Tools(id));
+            let what = GatewayPending::apart(Wanted::Tools(id));
             gateway.pending.submit(Target::Current, Verb::Directory(DirectoryVerb::Tools), what, out);
             return Ok(());
         }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{Block, Body, CutBy, Entry, Prices, Principal, Stop, TurnEntry, TurnId, Usage, answered_usage};
+use vocab::{Block, Body, Entry, Prices, Principal, Stop, TurnEntry, TurnId, Usage, answered_usage};
 
 use super::{ServiceAnswer, ServiceCall, asks, told};
+use crate::end_of_run::EndOfRun;
 use crate::events::RunStateWord;
 use crate::methods::OwnPlan;
 use crate::own::GatewayRefusal;
@@ -130,12 +131,14 @@ pub struct RunFold<'a> {
     known: HashMap<Arc<str>, Option<Prices>>,
     /// The run whose beginning was not met yet, and whether something of it counts.
     open: Option<(RunRead, bool)>,
+    /// How that run stopped; `None`: it is under way.
+    stop: Option<Stop>,
     runs: Vec<RunRead>,
 }
 
 impl<'a> RunFold<'a> {
     pub fn new(wish: &'a RunWish, prices: PriceOf) -> Self {
-        Self { wish, prices, known: HashMap::new(), open: None, runs: Vec::new() }
+        Self { wish, prices, known: HashMap::new(), open: None, stop: None, runs: Vec::new() }
     }
 
     /// The next older entry.
@@ -144,14 +147,15 @@ impl<'a> RunFold<'a> {
             Body::Turn(TurnEntry::Ended(end)) => {
                 let run = self.run_of(&end.turn, entry);
                 run.ended_ms = Some(entry.at_ms);
-                run.state = match end.stop {
-                    Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => RunStateWord::Complete,
-                    Stop::Interrupted => RunStateWord::Cancelled,
-                    Stop::Error | Stop::Budget => RunStateWord::Error,
-                };
+                run.state = EndOfRun::of(end.stop, None).state();
+                self.stop = Some(end.stop);
             }
-            Body::Turn(TurnEntry::Cut { turn, why: CutBy::Stalled, .. }) => {
-                self.run_of(turn, entry).state = RunStateWord::Error;
+            // Older than the end, which does not say it.
+            Body::Turn(TurnEntry::Cut { turn, why, .. }) => {
+                self.run_of(turn, entry);
+                if let Some(((run, _), stop)) = self.open.as_mut().zip(self.stop) {
+                    run.state = EndOfRun::of(stop, Some(*why)).state();
+                }
             }
             Body::Turn(TurnEntry::Started { turn }) => {
                 self.run_of(turn, entry);
@@ -208,6 +212,7 @@ impl<'a> RunFold<'a> {
     }
 
     fn close(&mut self) {
+        self.stop = None;
         let Some((run, counts)) = self.open.take() else { return };
         if counts {
             self.runs.push(run);
@@ -223,7 +228,7 @@ told!(runs_told, ServiceAnswer::UsageRuns(it) => it, UsageRunsResult);
 
 #[cfg(test)]
 mod tests {
-    use vocab::{AssistantMessage, Finish, MessageEnd, ModelEntry, TurnEnd};
+    use vocab::{AssistantMessage, CutBy, Finish, MessageEnd, ModelEntry, TurnEnd};
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dialect_gateway::results::Budget;
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
 use serde_json::{Value, json};
 use vocab::{Event, Fault, FaultKind, Reply, State, Stop};
@@ -10,6 +11,10 @@ use crate::talk::{Talk, ended, opened, started};
 
 /// A run of the request 1 that has ended with a full context; its checkpoint is asked for.
 fn nearly_full() -> Talk {
+    full_to(900)
+}
+/// The same with so many tokens, of 1000.
+fn full_to(context_tokens: u64) -> Talk {
     let mut talk = Talk::on(None);
     talk.send(1, json!({}));
     talk.log([started("t")]);
@@ -17,7 +22,7 @@ fn nearly_full() -> Talk {
     talk.log([ended("t", Stop::EndTurn)]);
     talk.out.frames.clear();
     let Ok(Reply::Opened(opened)) = opened("s", None) else { unreachable!() };
-    talk.tell(Event::State(Arc::new(State { context_tokens: 900, ..opened.state })));
+    talk.tell(Event::State(Arc::new(State { context_tokens, ..opened.state })));
     assert_eq!(format!("{:?}", talk.out.own[0].call), r#"Checkpoint { session: "s", turn: "t" }"#);
     assert!(talk.frames().is_empty());
     talk
@@ -43,6 +48,20 @@ fn a_session_that_goes_meanwhile_takes_no_complete_run_with_it() {
         talk.own(Ok(GatewayAnswer::Checkpointed { namespace: Some("n".into()) }));
         assert!(frames(&mut talk).iter().all(|frame| frame["id"] != 1));
     }
+}
+
+/// As `system.contextUsage` says it: a smaller model may have been chosen since.
+#[test]
+fn a_context_that_is_more_than_full_is_told_as_that() {
+    let mut talk = full_to(1230);
+    talk.own(Ok(GatewayAnswer::Checkpointed { namespace: None }));
+    let budget = frames(&mut talk)[0]["data"]["budget"].take();
+    let told = serde_json::to_value(Budget::of(1230, 1000, 85)).unwrap();
+    assert_eq!(
+        (&budget["usagePct"], &budget["remainingTokens"], &budget["estimatedTokens"]),
+        (&json!(123.0), &json!(0), &json!(1230))
+    );
+    assert_eq!((&budget["usagePct"], &budget["remainingTokens"]), (&told["usagePct"], &told["remainingTokens"]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_gateway::{AuthState, Gateway, GatewayOptions, GatewayOwn, METHODS, Scopes};
+use dialect_gateway::{AuthState, BURST_MAX, Gateway, GatewayOptions, GatewayOwn, METHODS, Scopes};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::Value;
@@ -88,6 +88,40 @@ proptest! {
         let (mut dialect, mut out) = (gateway(), Out::new());
         prop_assert_eq!(hear(&mut dialect, &mut out, &frame).len(), 1);
         still_answers(&mut dialect, &mut out);
+    }
+}
+
+/// Reading a frame costs the same whatever is in it.
+#[test]
+fn frames_that_are_refused_count_as_requests_do() {
+    type Sent = (&'static str, fn(&mut Gateway, &mut Out<GatewayOwn>), bool);
+    let kinds: [Sent; 6] = [
+        ("no JSON", |dialect, out| dialect.hear(Frame::Whole(b"x"), out), true),
+        ("a long one", |dialect, out| dialect.hear(Frame::TooLong { limit: 9 }, out), true),
+        ("a batch", |dialect, out| dialect.hear(Frame::Whole(b"[]"), out), true),
+        ("no id", |dialect, out| dialect.hear(Frame::Whole(br#"{"id":"x","method":"tools.list"}"#), out), true),
+        ("no method", |dialect, out| dialect.hear(Frame::Whole(br#"{"id":1}"#), out), false),
+        ("an id in flight", |dialect, out| dialect.hear(Frame::Whole(br#"{"id":7,"method":"tools.list"}"#), out), true),
+    ];
+    for (name, send, is_nobodys) in kinds {
+        let (mut dialect, mut out) = (gateway(), Out::new());
+        dialect.hear(Frame::Whole(br#"{"id":7,"method":"tools.list"}"#), &mut out);
+        for number in 1..BURST_MAX {
+            out.frames.clear();
+            send(&mut dialect, &mut out);
+            let frame: Value = serde_json::from_slice(out.frames.frames().next().unwrap()).unwrap();
+            assert_ne!(frame["error"]["code"], 3, "{name} {number}: who debugs a client goes on");
+        }
+        for number in 1..=5 {
+            assert!(out.close_when_answered.is_none(), "{name} {number}");
+            out.frames.clear();
+            send(&mut dialect, &mut out);
+            let frame: Value = serde_json::from_slice(out.frames.frames().next().unwrap()).unwrap();
+            assert_eq!((&frame["error"]["code"], frame["id"].is_null()), (&3.into(), is_nobodys), "{name}: {frame}");
+            assert_eq!(frame["error"]["data"]["reason"], "rate_limited", "{name}");
+        }
+        let close = out.close_when_answered.as_ref().map(|close| close.code.number());
+        assert_eq!(close, Some(1008), "{name}");
     }
 }
 

@@ -22,7 +22,6 @@ fn scene() -> Scene {
         let options = GatewayOptions { prices: prices(), ..options };
         let auth = match opening.arg("--auth") {
             Some("unknown") => AuthState::Unknown,
-            Some("refused") => AuthState::Refused,
             Some("read") => AuthState::Known { scopes: Scopes::READ },
             _ => AuthState::Known { scopes: Scopes::ALL },
         };

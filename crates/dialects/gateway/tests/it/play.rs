@@ -41,7 +41,7 @@ impl OwnCalls<GatewayOwn> for Service {
                 GatewayOwn::Exists { session } => {
                     Ok(GatewayAnswer::Exists(store.summary(&session).await.map_err(broken)?.is_some()))
                 }
-                GatewayOwn::Read { session, after, limit, .. } => {
+                GatewayOwn::Read { session, after, limit } => {
                     if store.summary(&session).await.map_err(broken)?.is_none() {
                         return Err(GatewayRefusal::no_session(&session));
                     }

@@ -89,7 +89,7 @@ fn all_events() -> impl Iterator<Item = &'static EventRow> {
 
 /// Methods that change nothing: they are asked again where an answer was lost.
 fn reads() -> Vec<&'static str> {
-    let only_reads = |row: &&MethodRow| row.scope == Scopes::READ || row.name == "rpc.discover";
+    let only_reads = |row: &&MethodRow| row.may_ask.scopes() == Scopes::READ || row.name == "rpc.discover";
     METHODS.iter().filter(only_reads).map(|row| row.name).filter(|name| !BY_HAND.contains(name)).collect()
 }
 

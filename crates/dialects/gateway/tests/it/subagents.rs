@@ -64,3 +64,22 @@ fn one_is_deleted_and_none_of_another_session() {
     let frames = talk.frames().join("\n");
     assert!(frames.contains("no such sub-agent"), "{frames}");
 }
+
+#[test]
+fn one_that_is_named_is_found_however_many_there_are() {
+    for what in ["summary", "delete"] {
+        let mut talk = Talk::on(None);
+        typed(&mut talk, 1, &format!("/subagents {what} child1"));
+        let asked = talk.reply(Ok(sessions(&["child1", "child12"])));
+        let Verb::Directory(DirectoryVerb::Sessions(query)) = asked.verb else { panic!("{asked:?}") };
+        let named = Query {
+            children: true,
+            child_of: Some("s".into()),
+            id_part: Some("child1".to_owned()),
+            ..Query::default()
+        };
+        assert_eq!(query, named, "{what}");
+        let next = format!("{:?}", talk.out.commands[0].verb);
+        assert!(next.contains("\"child1\""), "{what}: {next}");
+    }
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
-use vocab::{Event, Fault, Position, Stop, Told};
+use vocab::{CutBy, Event, Fault, Position, Stop, Told};
 use wire::Dialect as _;
 
 use crate::play::{Play, paused, shown};
@@ -343,7 +343,7 @@ fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
     let mut talk = Talk::on(None);
     let place = |after: &str| json!({"topics": ["session:s"], "afterSeq": after});
     talk.ask(1, "events.subscribe", place("2"));
-    let read = "Read { session: \"s\", after: 1, limit: 1, branch: false }";
+    let read = "Read { session: \"s\", after: 1, limit: 1 }";
     assert_eq!(format!("{:?}", talk.out.own[0].call), read);
     let entries = |entries| Ok(GatewayAnswer::Entries { entries, more: false });
     talk.own(entries(vec![entry(2, user("t"))]));
@@ -360,4 +360,87 @@ fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
     assert_eq!(talk.frames(), ["2 ! -2 invalid_params"]);
     talk.ask(3, "events.subscribe", place("9")).own(Err(GatewayRefusal::internal("store", "no")));
     assert_eq!(talk.frames(), ["3 ! 5 store"]);
+}
+
+/// On a session that is at entry 51, with a subscription that reads what is stored after 3.
+fn catching_up() -> Talk {
+    let mut talk = Talk::on(None);
+    let mut told = Told::new("s".into(), Event::Logged(entry(51, user("t"))));
+    told.at = Position::at(51);
+    talk.gateway.tell(&told, &mut talk.out);
+    talk.ask(7, "events.subscribe", json!({"topics": ["session:s"], "afterSeq": 3}));
+    assert_eq!(talk.frames(), [r#"7 = {"cursor":"3","seq":3,"subscriptionId":1}"#]);
+    talk
+}
+
+#[test]
+fn what_cannot_be_read_while_a_subscription_catches_up_is_announced_and_nothing_follows_it() {
+    let entries = |list: &[u64]| {
+        let entries = list.iter().map(|seq| entry(*seq, user("t"))).collect();
+        Ok(GatewayAnswer::Entries { entries, more: false })
+    };
+    let broken = || Err(GatewayRefusal::internal("store", "no"));
+    type Pages = Vec<Result<GatewayAnswer, GatewayRefusal>>;
+    let cases: Vec<(&str, Pages, Value)> = vec![
+        ("the store failed", vec![broken()], json!({"from": 4, "to": 51, "cursor": "3"})),
+        ("it failed later", vec![entries(&[1, 2, 3, 4, 5]), broken()], json!({"from": 6, "to": 51, "cursor": "5"})),
+        // Nobody will ever read these: who came back for them would be told the same again.
+        ("it has none of them", vec![entries(&[])], json!({"from": 4, "to": 51, "cursor": "51"})),
+        ("it has some of them", vec![entries(&[4, 5]), entries(&[])], json!({"from": 6, "to": 51, "cursor": "51"})),
+        ("it has only later ones", vec![entries(&[60])], json!({"from": 4, "to": 51, "cursor": "51"})),
+    ];
+    for (name, pages, want) in cases {
+        let mut talk = catching_up();
+        for page in pages {
+            talk.own(page);
+        }
+        let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let last = frames.last().unwrap_or_else(|| panic!("{name}: nothing was told"));
+        assert_eq!((&last["event"], &last["data"]), (&json!("lag"), &want), "{name}");
+        assert_eq!(last["cursor"], want["cursor"], "{name}");
+        assert!(talk.out.own.is_empty(), "{name}: {:?}", talk.out.own);
+        talk.out.frames.clear();
+        let mut told = Told::new("s".into(), Event::Logged(entry(52, user("t"))));
+        told.at = Position::at(52);
+        talk.gateway.tell(&told, &mut talk.out);
+        talk.tell(Event::Gone { fault: Fault::new(vocab::FaultKind::UnknownSession, "it was deleted") });
+        assert_eq!(talk.frames(), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn subscribers_and_replays_are_told_what_cut_a_run_as_its_requests_are() {
+    let cases = [
+        (CutBy::Asked, "cancelled", "4 cancelled"),
+        (CutBy::Newer, "cancelled", "4 preempted"),
+        (CutBy::TimedOut, "cancelled", "4 timeout"),
+        (CutBy::Deleted, "cancelled", "4 session_deleted"),
+        (CutBy::Stalled, "error", "5 stalled"),
+    ];
+    for (why, state, error) in cases {
+        let cut = || vocab::Body::Turn(vocab::TurnEntry::Cut { turn: "t".into(), why, item: None });
+        let log = || {
+            let bodies =
+                [started("t"), cut(), ended("t", Stop::Interrupted), started("u"), ended("u", Stop::Interrupted)];
+            bodies.into_iter().zip(1..).map(|(body, seq)| entry(seq, body)).collect::<Vec<_>>()
+        };
+        let mut talk = Talk::on(None);
+        talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
+        talk.out.frames.clear();
+        log().into_iter().for_each(|entry| _ = talk.tell(Event::Logged(entry)));
+        let live: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        talk.out.frames.clear();
+        talk.ask(2, "events.replay", json!({"sessionId": "s", "afterSeq": 2}));
+        talk.own(Ok(GatewayAnswer::Entries { entries: log(), more: false }));
+        let page: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let replayed = page[0]["result"]["events"].as_array().unwrap();
+        for events in [&live[2..], &replayed[..]] {
+            let word = |frame: &Value| match frame["data"]["data"]["reason"].as_str() {
+                Some(reason) => format!("{} {reason}", frame["data"]["code"]),
+                None => frame["data"]["state"].as_str().unwrap().to_owned(),
+            };
+            let told: Vec<String> = events.iter().map(word).collect();
+            assert_eq!(told, [state, error, "start", "cancelled", "4 cancelled"], "{why:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Which sessions a connection is on: those that something needs, and no others for long.
 
-use dialect_gateway::{Gateway, GatewayAnswer};
+use dialect_gateway::{Gateway, GatewayAnswer, GatewayRefusal};
 use serde_json::json;
 use vocab::{Event, Fault, FaultKind, Position, Reply, Target, Told, Verb};
 use wire::Dialect as _;
@@ -51,6 +51,28 @@ fn whoever_has_left_the_attached_session_hears_of_its_end() {
         talk.ask(2, "agent.send", json!({"message": "x"}));
         assert_eq!(talk.out.commands[0].target, Target::Session(attached.into()));
     }
+}
+
+#[test]
+fn a_store_that_fails_once_does_not_end_the_watch_for_the_attached_session() {
+    let mut talk = Talk::on(None);
+    talk.ask(1, "sessions.create", json!({"sessionId": "s"}));
+    talk.reply(made("s"));
+    let saved = Told::new("s".into(), Event::Logged(entry(1, user("t"))));
+    talk.gateway.tell(&Told { at: Position::at(1), ..saved }, &mut talk.out);
+    talk.out.now_ms = 100_000;
+    talk.gateway.tick(talk.out.now_ms, &mut talk.out);
+    talk.reply(Ok(Reply::Done));
+    talk.own(Err(GatewayRefusal::internal("store", "no")));
+    assert!(talk.out.own.is_empty(), "a store that fails is left alone for a moment");
+    talk.out.now_ms = talk.gateway.due().expect("it looks again");
+    assert!(talk.out.now_ms > 100_000);
+    talk.gateway.tick(talk.out.now_ms, &mut talk.out);
+    assert_eq!(format!("{:?}", talk.out.own[0].call), r#"WhenDeleted { session: "s" }"#);
+    assert_eq!(talk.gateway.due(), None);
+    talk.own(Ok(GatewayAnswer::Exists(false)));
+    talk.ask(2, "agent.send", json!({"message": "x"}));
+    assert_eq!(talk.out.commands[0].target, Target::Session("ws:s1".into()));
 }
 
 /// Sessions that a subscription is to be on, and that the connection does not know yet.

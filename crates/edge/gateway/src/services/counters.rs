@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use dialect_gateway::EndOfRun;
 use dialect_gateway::services::system::*;
 use dialect_gateway::shape::ObjectJson;
 use vocab::{Body, CallEntry, CutBy, Entry, MessageEnd, ModelEntry, SessionId, Stop, TurnEntry, Usage, UserFrom};
@@ -29,7 +30,7 @@ pub(super) struct Counters {
     /// Since when a model has the word, and which one where that is known.
     open: HashMap<SessionId, (Option<Arc<str>>, i64)>,
     /// Turns that were told to end.
-    cut: HashMap<SessionId, i64>,
+    cut: HashMap<SessionId, (CutBy, i64)>,
 }
 
 impl Counters {
@@ -47,7 +48,7 @@ impl Counters {
                     self.cancel_requested += 1;
                 }
                 if self.cut.len() < OPEN_CALLS_MAX {
-                    self.cut.insert(session.clone(), entry.at_ms);
+                    self.cut.insert(session.clone(), (*why, entry.at_ms));
                 }
             }
             Body::Turn(TurnEntry::Ended(end)) => self.ended(session, end.stop, entry.at_ms),
@@ -70,18 +71,19 @@ impl Counters {
     fn ended(&mut self, session: &SessionId, stop: Stop, at_ms: i64) {
         // Hardly any turn is.
         let cut = if self.cut.is_empty() { None } else { self.cut.remove(session) };
-        match stop {
-            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => self.complete += 1,
-            Stop::Interrupted => {
+        match EndOfRun::of(stop, cut.map(|(why, _)| why)) {
+            EndOfRun::Complete => self.complete += 1,
+            EndOfRun::Cancelled(_) => {
                 self.cancelled += 1;
-                if let Some(cut) = cut {
-                    ring(&mut self.cancel_ms, u64::try_from(at_ms - cut).unwrap_or(0), CANCEL_SAMPLES);
+                if let Some((_, cut_ms)) = cut {
+                    ring(&mut self.cancel_ms, u64::try_from(at_ms - cut_ms).unwrap_or(0), CANCEL_SAMPLES);
                 }
             }
-            Stop::Error => {
-                self.failed += 1;
-                self.answered(session, at_ms, None, &Usage::default(), "failed");
-            }
+            EndOfRun::Stalled | EndOfRun::Failed => self.failed += 1,
+        }
+        // Behind a budget no model was asked.
+        if stop == Stop::Error {
+            self.answered(session, at_ms, None, &Usage::default(), "failed");
         }
         self.open.remove(session);
     }

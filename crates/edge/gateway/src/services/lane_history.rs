@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::Arc;
 
-use dialect_gateway::GatewayRefusal;
 use dialect_gateway::services::lane_history::{LaneHistoryParams, LaneHistoryResult, LaneRun, RunOutcome};
-use vocab::{Body, CallEntry, Entry, ItemEnd, ItemId, QueueEntry, SessionId, Stop, TurnEntry, TurnId};
+use dialect_gateway::{EndOfRun, GatewayRefusal};
+use vocab::{Body, CallEntry, CutBy, Entry, ItemEnd, ItemId, QueueEntry, SessionId, TurnEntry, TurnId};
 
 use super::{SharedServices, lock, refused};
 
@@ -34,6 +34,7 @@ struct KeptRun {
     queued_ms: Option<i64>,
     started_ms: i64,
     ended_ms: Option<i64>,
+    cut: Option<CutBy>,
     state: RunOutcome,
     tools: u64,
 }
@@ -43,19 +44,16 @@ impl RunHistory {
         match &entry.body {
             Body::Turn(TurnEntry::Started { turn }) => self.started(session, turn, entry.at_ms),
             Body::Turn(TurnEntry::Ended(end)) => {
-                let state = match end.stop {
-                    Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => {
-                        RunOutcome::Complete
-                    }
-                    Stop::Interrupted => RunOutcome::Cancelled,
-                    Stop::Error => RunOutcome::Error,
-                };
                 if let hash_map::Entry::Occupied(open) = self.open.entry(session.clone())
                     && let Some(run) = self.runs.get_mut(open.get()).filter(|run| run.turn == end.turn)
                 {
-                    (run.state, run.ended_ms) = (state, Some(entry.at_ms));
+                    (run.state, run.ended_ms) = (EndOfRun::of(end.stop, run.cut).outcome(), Some(entry.at_ms));
                     open.remove();
                 }
+            }
+            Body::Turn(TurnEntry::Cut { turn, why, .. }) => {
+                let run = self.run_of(session).filter(|run| run.turn == *turn);
+                run.into_iter().for_each(|run| run.cut = Some(*why));
             }
             Body::Call(CallEntry::Started { .. }) => {
                 self.run_of(session).into_iter().for_each(|run| run.tools += 1);
@@ -88,6 +86,7 @@ impl RunHistory {
             queued_ms: None,
             started_ms: at_ms,
             ended_ms: None,
+            cut: None,
             state: RunOutcome::Running,
             tools: 0,
         };
@@ -178,9 +177,10 @@ pub(super) async fn history(
 
 #[cfg(test)]
 mod tests {
-    use vocab::{Delivery, Item, SettleReason, TurnEnd, Usage};
+    use vocab::{Delivery, Item, SettleReason, Stop, TurnEnd, Usage};
 
     use super::*;
+    use crate::services::counters::Counters;
 
     struct Told(RunHistory, u64);
 
@@ -249,6 +249,41 @@ mod tests {
         assert_eq!(told.0.since(0, 9)[2].state, RunOutcome::Error, "its end was never written");
         told.0.forget(&SessionId::from("a"));
         assert_eq!(told.0.since(0, 9).len(), 1);
+    }
+
+    #[test]
+    fn a_run_ended_here_as_its_client_was_told() {
+        let cases = [
+            (Stop::EndTurn, None, RunOutcome::Complete),
+            (Stop::MaxTokens, None, RunOutcome::Complete),
+            (Stop::Budget, None, RunOutcome::Error),
+            (Stop::Interrupted, None, RunOutcome::Cancelled),
+            (Stop::Interrupted, Some(CutBy::Newer), RunOutcome::Cancelled),
+            (Stop::Interrupted, Some(CutBy::Stalled), RunOutcome::Error),
+        ];
+        for (stop, cut, want) in cases {
+            let (mut told, mut counters) = (Told(RunHistory::default(), 0), Counters::default());
+            told.start("a", 1, "t");
+            let cut = cut.map(|why| Body::Turn(TurnEntry::Cut { turn: "t".into(), why, item: None }));
+            cut.iter().for_each(|cut| told.hear("a", 2, cut.clone()));
+            told.end("a", 3, "t", stop);
+            assert_eq!(told.0.since(0, 9)[0].state, want, "{stop:?} {cut:?}");
+            let end = TurnEnd {
+                turn: "t".into(),
+                stop,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: None,
+            };
+            for body in cut.into_iter().chain([Body::Turn(TurnEntry::Ended(end))]) {
+                counters.count(&"a".into(), &Entry { seq: 1, parent: 0, at_ms: 3, by: None, body });
+            }
+            let counted = counters.shown(0, 0, 0).run_states;
+            let counted = [counted.complete, counted.cancelled, counted.error];
+            let want = [RunOutcome::Complete, RunOutcome::Cancelled, RunOutcome::Error].map(|it| u64::from(it == want));
+            assert_eq!(counted, want, "{stop:?}");
+        }
     }
 
     #[test]

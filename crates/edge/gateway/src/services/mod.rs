@@ -301,8 +301,8 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::WhenDeleted { session } => {
                 Box::pin(deletions::when_deleted(services, self.attached_asked.clone(), session))
             }
-            GatewayOwn::Read { session, after, limit, branch } => {
-                kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })
+            GatewayOwn::Read { session, after, limit } => {
+                kept_up(async move { sessions::read(&services, &session, after, limit).await })
             }
             GatewayOwn::ReadBefore { session, before, limit, behind } => {
                 kept_up(async move { sessions::read_before(&services, &session, before, (limit, behind)).await })

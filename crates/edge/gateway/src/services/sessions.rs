@@ -30,23 +30,15 @@ pub(super) async fn read(
     session: &SessionId,
     after: u64,
     limit: usize,
-    branch: bool,
 ) -> Result<GatewayAnswer, GatewayRefusal> {
     let store = &services.parts.store;
-    let summary = store.summary(session).await.map_err(refused)?;
-    let Some(summary) = summary else {
+    if store.summary(session).await.map_err(refused)?.is_none() {
         return match services.board.glance(session) {
             Some(_) => Ok(GatewayAnswer::Entries { entries: Vec::new(), more: false }),
             None => Err(GatewayRefusal::no_session(session)),
         };
-    };
-    let mut entries = if branch {
-        let mut path = store.conversation(session, summary.last_seq).await.map_err(refused)?;
-        path.retain(|entry| entry.seq > after);
-        path
-    } else {
-        store.read(session, after, limit.saturating_add(1)).await.map_err(refused)?.entries
-    };
+    }
+    let mut entries = store.read(session, after, limit.saturating_add(1)).await.map_err(refused)?.entries;
     let more = entries.len() > limit;
     entries.truncate(limit);
     Ok(GatewayAnswer::Entries { entries, more })

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dialect_gateway::EndOfRun;
 use tokio::sync::mpsc;
-use vocab::{Body, Glance, SessionId, Stop, TurnEntry, TurnId};
+use vocab::{Body, Glance, SessionId, TurnEntry, TurnId};
 
 use super::{CheckpointRules, SharedServices, write};
 
@@ -86,10 +87,8 @@ async fn newest_complete(services: &SharedServices, session: &SessionId) -> Opti
         _ => None,
     });
     let end = newest.flatten()?;
-    match end.stop {
-        Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => Some(end.turn.clone()),
-        Stop::Interrupted | Stop::Error | Stop::Budget => None,
-    }
+    // Nothing that cuts a run makes it complete.
+    (EndOfRun::of(end.stop, None) == EndOfRun::Complete).then(|| end.turn.clone())
 }
 
 #[cfg(test)]

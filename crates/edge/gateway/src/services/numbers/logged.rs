@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use dialect_gateway::EndOfRun;
 use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, SampleKind};
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, Body, CallEnd, CallEntry, CallResult, Entry, ItemId, ModelEntry, QueueEntry,
-    SessionId, ShellEntry, Stop, TurnEntry,
+    Answer, AskEnd, AskEntry, AskKind, Body, CallEnd, CallEntry, CallResult, CutBy, Entry, ItemId, ModelEntry,
+    QueueEntry, SessionId, ShellEntry, Stop, TurnEntry,
 };
 
 use crate::services::lock;
@@ -37,7 +38,8 @@ pub(crate) struct LoggedNumbers {
 
 #[derive(Default)]
 struct OpenTimes {
-    runs: HashMap<SessionId, i64>,
+    /// Since when they run, and what has cut them.
+    runs: HashMap<SessionId, (i64, Option<CutBy>)>,
     waiting: HashMap<(SessionId, ItemId), i64>,
 }
 
@@ -74,13 +76,17 @@ impl LoggedNumbers {
             Body::Turn(TurnEntry::Started { .. }) => {
                 let mut open = lock(&self.open);
                 if open.runs.len() < OPEN_MAX {
-                    open.runs.insert(session.clone(), entry.at_ms);
+                    open.runs.insert(session.clone(), (entry.at_ms, None));
                 }
+            }
+            Body::Turn(TurnEntry::Cut { why, .. }) => {
+                let mut open = lock(&self.open);
+                open.runs.get_mut(session).into_iter().for_each(|(_, cut)| *cut = Some(*why));
             }
             Body::Turn(TurnEntry::Ended(end)) => {
                 let began = lock(&self.open).runs.remove(session);
-                if let Some(began) = began {
-                    self.runs[outcome(end.stop)].observe(between(began, entry.at_ms));
+                if let Some((began, cut)) = began {
+                    self.runs[outcome(end.stop, cut)].observe(between(began, entry.at_ms));
                 }
             }
             Body::Queue(QueueEntry::Queued(item)) => {
@@ -169,12 +175,12 @@ impl LoggedNumbers {
 }
 
 /// An index of [`OUTCOMES`].
-fn outcome(stop: Stop) -> usize {
-    match stop {
-        Stop::EndTurn | Stop::Refusal => 0,
-        Stop::Interrupted => 1,
-        Stop::Error => 2,
-        Stop::MaxTokens | Stop::MaxIterations | Stop::Budget => 3,
+fn outcome(stop: Stop, cut: Option<CutBy>) -> usize {
+    match EndOfRun::of(stop, cut) {
+        _ if matches!(stop, Stop::MaxTokens | Stop::MaxIterations | Stop::Budget) => 3,
+        EndOfRun::Complete => 0,
+        EndOfRun::Cancelled(_) => 1,
+        EndOfRun::Stalled | EndOfRun::Failed => 2,
     }
 }
 
@@ -198,5 +204,39 @@ fn ask_end(end: &AskEnd) -> usize {
             Answer::Text(_) | Answer::Confirmed(_) | Answer::Result { .. } => 2,
             Answer::Dismissed => 3,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_told_apart_and_a_stall_is_an_error() {
+        let cases = [
+            (Stop::EndTurn, None, "complete"),
+            (Stop::Interrupted, Some(CutBy::Newer), "cancelled"),
+            (Stop::Interrupted, Some(CutBy::Stalled), "error"),
+            (Stop::Error, None, "error"),
+            (Stop::Budget, None, "limit"),
+            (Stop::MaxTokens, None, "limit"),
+        ];
+        for (stop, cut, want) in cases {
+            let numbers = LoggedNumbers::default();
+            let turn = || "t".into();
+            let (usage, mutations) = (vocab::Usage::default(), Vec::new());
+            let end = vocab::TurnEnd { turn: turn(), stop, iterations: 0, usage, mutations, fault: None };
+            let cut = cut.map(|why| TurnEntry::Cut { turn: turn(), why, item: None });
+            let log = [TurnEntry::Started { turn: turn() }].into_iter().chain(cut).chain([TurnEntry::Ended(end)]);
+            for turn in log {
+                let entry = Entry { seq: 1, parent: 0, at_ms: 3, by: None, body: Body::Turn(turn) };
+                numbers.count(&"s".into(), &entry);
+            }
+            let mut page = MetricsPage::default();
+            numbers.page(&mut page);
+            let text = page.finish();
+            let counted = format!("tillerman_run_seconds_count{{outcome=\"{want}\"}} 1");
+            assert!(text.contains(&counted), "{stop:?}: {text}");
+        }
     }
 }
