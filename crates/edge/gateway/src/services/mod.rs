@@ -248,7 +248,7 @@ impl SharedServices {
     }
 }
 
-/// Every change below is one call of what it guards, so that a panic elsewhere leaves it whole.
+/// Each critical section is one call, so a poisoned lock guards a whole value.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -260,9 +260,8 @@ pub struct ConnectionService {
     /// Who did it, for the audit.
     principal: PrincipalCell,
     login: LoginPort,
-    /// Which call for news is the newest.
-    news_asked: Arc<news::NewestCall>,
-    /// The same of those that wait for the end of the attached session.
+    news_asked: Arc<news::NewsCalls>,
+    /// Which call is the newest of those that wait for the end of the attached session.
     attached_asked: Arc<news::NewestCall>,
     /// While it hears of all questions and may answer them.
     answering: Mutex<Option<AnswersForAll>>,
