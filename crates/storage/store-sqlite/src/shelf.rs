@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tokio::sync::oneshot;
-use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfPlace, Shelved};
+use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfNames, ShelfPlace, Shelved};
 
 use super::leases::now_ms;
 use super::reader::Question;
@@ -78,6 +78,10 @@ impl Shelf for SqliteStore {
         limit: usize,
     ) -> Later<'static, Result<Vec<Shelved>, Fault>> {
         self.ask(|reply| Question::Shelf { kind, owner, limit, reply })
+    }
+
+    fn names(&self, kind: ShelfKind, owner: Arc<str>, limit: usize) -> Later<'static, Result<ShelfNames, Fault>> {
+        self.ask(|reply| Question::ShelfNames { kind, owner, limit, reply })
     }
 
     fn remove(&self, place: ShelfPlace) -> Later<'static, Result<bool, Fault>> {
@@ -220,4 +224,15 @@ pub(super) fn list(
     let rows = statement.query_map(params_from_iter(values), |row| shelved(kind, row))?;
     let all: Vec<Result<Shelved, Fault>> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(all.into_iter().filter_map(Result::ok).collect())
+}
+
+pub(super) fn names(connection: &Connection, kind: ShelfKind, owner: &str, limit: usize) -> Attempt<ShelfNames> {
+    let _one_state = connection.unchecked_transaction()?;
+    let sql = "SELECT count(*) FROM shelf WHERE kind = ?1 AND owner = ?2";
+    let total: i64 = connection.query_row(sql, params![kind.name, owner], |row| row.get(0))?;
+    let sql = "SELECT name FROM shelf WHERE kind = ?1 AND owner = ?2 ORDER BY updated_ms DESC, number DESC LIMIT ?3";
+    let mut statement = connection.prepare(sql)?;
+    let name = |row: &Row<'_>| Ok(Arc::from(row.get::<_, String>(0)?));
+    let names = statement.query_map(params![kind.name, owner, to_int(limit.min(LIST_MAX) as u64)], name)?;
+    Ok(ShelfNames { names: names.collect::<rusqlite::Result<_>>()?, total: from_int(total) })
 }

@@ -1,22 +1,25 @@
 //! The store's own shelf, with what a test has to see of it.
 
 use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use store::MemoryStore;
-use vocab::{Fault, Later, Shelf, ShelfKind, ShelfPlace, Shelved};
+use vocab::{Fault, Later, Shelf, ShelfKind, ShelfNames, ShelfPlace, Shelved};
 
 pub(crate) struct SeenShelf {
     below: Arc<MemoryStore>,
     /// Everything that was ever put there.
     pub(crate) bytes: Mutex<Vec<u8>>,
+    /// The most bytes of payloads that it ever gave at once.
+    pub(crate) given_max: Arc<AtomicUsize>,
     /// What it says to everything, where it is broken.
     pub(crate) broken: Mutex<Option<Fault>>,
 }
 
 impl SeenShelf {
     pub(crate) fn on(below: Arc<MemoryStore>) -> Self {
-        Self { below, bytes: Mutex::default(), broken: Mutex::default() }
+        Self { below, bytes: Mutex::default(), given_max: Arc::default(), broken: Mutex::default() }
     }
     fn unless_broken<T: Send + 'static>(
         &self,
@@ -48,7 +51,15 @@ impl Shelf for SeenShelf {
         owner: Option<Arc<str>>,
         limit: usize,
     ) -> Later<'static, Result<Vec<Shelved>, Fault>> {
-        self.unless_broken(self.below.list(kind, owner, limit))
+        let (listed, given_max) = (self.below.list(kind, owner, limit), self.given_max.clone());
+        self.unless_broken(Box::pin(async move {
+            let listed = listed.await?;
+            given_max.fetch_max(listed.iter().map(|it| it.payload.len()).sum(), Ordering::Relaxed);
+            Ok(listed)
+        }))
+    }
+    fn names(&self, kind: ShelfKind, owner: Arc<str>, limit: usize) -> Later<'static, Result<ShelfNames, Fault>> {
+        self.unless_broken(self.below.names(kind, owner, limit))
     }
     fn remove(&self, place: ShelfPlace) -> Later<'static, Result<bool, Fault>> {
         self.unless_broken(self.below.remove(place))
