@@ -48,7 +48,7 @@ use crate::server::ServerLoad;
 use crate::state::ServerState;
 use asks::AskBook;
 use board::Board;
-use checkpoints::FullRuns;
+use checkpoints::{CheckpointTurns, FullRuns};
 use counters::Counters;
 use deletions::Deletions;
 use lane_history::RunHistory;
@@ -135,8 +135,7 @@ struct SharedServices {
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
-    /// Held while one is written.
-    checkpoints: tokio::sync::Mutex<()>,
+    checkpoints: CheckpointTurns,
     connections: AtomicU64,
     process_use: Mutex<ProcessUse>,
     /// Once it runs.
@@ -164,7 +163,7 @@ impl GatewayService {
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
-            checkpoints: tokio::sync::Mutex::default(),
+            checkpoints: CheckpointTurns::default(),
             connections: AtomicU64::new(0),
             process_use: Mutex::default(),
             server: OnceLock::new(),

@@ -13,13 +13,21 @@ pub(crate) struct SeenShelf {
     pub(crate) bytes: Mutex<Vec<u8>>,
     /// The most bytes of payloads that it ever gave at once.
     pub(crate) given_max: Arc<AtomicUsize>,
+    /// Whose things nobody ever gets to read.
+    pub(crate) stuck: Mutex<Option<Arc<str>>>,
     /// What it says to everything, where it is broken.
     pub(crate) broken: Mutex<Option<Fault>>,
 }
 
 impl SeenShelf {
     pub(crate) fn on(below: Arc<MemoryStore>) -> Self {
-        Self { below, bytes: Mutex::default(), given_max: Arc::default(), broken: Mutex::default() }
+        Self {
+            below,
+            bytes: Mutex::default(),
+            given_max: Arc::default(),
+            stuck: Mutex::default(),
+            broken: Mutex::default(),
+        }
     }
     fn unless_broken<T: Send + 'static>(
         &self,
@@ -43,6 +51,9 @@ impl Shelf for SeenShelf {
         self.unless_broken(self.below.put(place, payload, at_most))
     }
     fn get(&self, place: ShelfPlace) -> Later<'static, Result<Option<Shelved>, Fault>> {
+        if self.stuck.lock().unwrap().as_ref() == Some(&place.owner) {
+            return Box::pin(std::future::pending());
+        }
         self.unless_broken(self.below.get(place))
     }
     fn list(
