@@ -73,13 +73,13 @@ impl NewsLog {
         self.told.notify_waiters();
     }
 
-    fn mark(&self) -> NewsMark {
+    pub(super) fn mark(&self) -> NewsMark {
         self.is_read.store(true, Ordering::Release);
         NewsMark(lock(&self.kept).number)
     }
 
     /// What is new of these topics, oldest first, and how far that goes.
-    fn since(&self, topics: &[Topic], after: NewsMark) -> (Vec<NewsItem>, NewsMark) {
+    pub(super) fn since(&self, topics: &[Topic], after: NewsMark) -> (Vec<NewsItem>, NewsMark) {
         let kept = lock(&self.kept);
         let wanted = kept.items.range(after.0 + 1..).filter(|(_, (item, _))| topics.contains(&item.topic));
         let found: Vec<(u64, NewsItem)> =
