@@ -2,6 +2,7 @@
 //! its owner may read again.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,12 +67,27 @@ pub struct NamedToken {
 pub trait TokenStore: Send + Sync {
     /// The one that may do everything.
     fn main(&self) -> io::Result<Option<Secret>>;
+    /// Another one whenever the tokens are others. Reads nothing.
+    fn stamp(&self) -> TokensStamp;
     /// Named ones.
     fn load(&self) -> io::Result<Vec<NamedToken>>;
     /// Browser sessions that were made with them.
     fn load_cookies(&self) -> io::Result<Vec<KeptCookie>>;
     /// Where that fails none are kept: one that was ended must not come back.
     fn save_cookies(&self, cookies: &[KeptCookie]) -> io::Result<()>;
+}
+
+/// What the system says of the files of tokens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokensStamp([Option<FileStamp>; 2]);
+
+/// Which file it is, how long, and when it was changed.
+type FileStamp = (u64, u64, (i64, i64), (i64, i64));
+
+fn stamp_of(path: &Path) -> Option<FileStamp> {
+    let found = std::fs::metadata(path).ok()?;
+    let (modified, changed) = ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
+    Some((found.ino(), found.len(), modified, changed))
 }
 
 /// In files of the gateway's home.
@@ -134,6 +150,10 @@ impl TokenStore for TokenFile {
         read_main_token(&self.home)
     }
 
+    fn stamp(&self) -> TokensStamp {
+        TokensStamp([stamp_of(&self.home.join("token")), stamp_of(&self.named)])
+    }
+
     fn load(&self) -> io::Result<Vec<NamedToken>> {
         rows::<TokenRow>(&self.named, FILE_BYTES_MAX)?.into_iter().map(NamedToken::try_from).collect()
     }
@@ -188,26 +208,20 @@ impl TryFrom<TokenRow> for NamedToken {
 
 impl From<&NamedToken> for TokenRow {
     fn from(token: &NamedToken) -> Self {
-        let scopes = scope_words(token.scopes).map(str::to_owned).collect();
+        let scopes = token.scopes.words().into_iter().map(str::to_owned).collect();
         Self { name: token.name.to_string(), sha256: URL_SAFE_NO_PAD.encode(token.digest), scopes }
     }
 }
-
-const WORDS: [(&str, Scopes); 4] =
-    [("read", Scopes::READ), ("chat", Scopes::CHAT), ("tools", Scopes::TOOLS), ("admin", Scopes::ADMIN)];
 
 /// Each includes reading. The error is the word that is none.
 pub fn scopes_from<'a>(words: impl Iterator<Item = &'a str>) -> Result<Scopes, String> {
     let mut scopes = Scopes::READ;
     for word in words.map(str::trim) {
-        let known = WORDS.iter().find(|(it, _)| *it == word);
-        scopes = scopes.and(known.ok_or_else(|| format!("`{word}` is no scope: read, chat, tools, admin"))?.1);
+        let known = Scopes::WORDS.iter().find(|(_, it)| *it == word);
+        let (scope, _) = known.ok_or_else(|| format!("`{word}` is no scope: {}", Scopes::ALL.words().join(", ")))?;
+        scopes = scopes.and(*scope);
     }
     Ok(scopes)
-}
-
-pub fn scope_words(scopes: Scopes) -> impl Iterator<Item = &'static str> {
-    WORDS.into_iter().filter(move |(_, scope)| scopes.has(*scope)).map(|(word, _)| word)
 }
 
 /// Makes a token and keeps its digest; it is seen this once. Names are unique: the audit names a token by it, and a revocation
@@ -279,7 +293,7 @@ mod tests {
         let known = || tokens.iter().map(|it| (&it.digest, (&*it.name, it.scopes)));
         assert_eq!(find(token.expose(), known()), Some(("ci", scopes)));
         assert_eq!(find("wrong", known()), None);
-        assert_eq!(scope_words(scopes).collect::<Vec<_>>(), ["read", "chat", "tools"]);
+        assert_eq!(scopes.words(), ["read", "chat", "tools"]);
         assert!(revoke_token(&store, "ci").unwrap() && !revoke_token(&store, "ci").unwrap());
         assert_eq!(store.load().unwrap().len(), 1);
         let refused = |name: &str| add_token(&store, name, scopes).unwrap_err().kind();
