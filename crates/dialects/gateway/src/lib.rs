@@ -73,6 +73,7 @@ pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
+pub use replies::REVOKED;
 pub use tool_names::TOOL_NAMES;
 
 /// What becomes of runs whose connection goes.
