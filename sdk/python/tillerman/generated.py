@@ -1394,7 +1394,9 @@ class Artifact(TypedDict):
     type: str
     title: Union[str, None]
     content: NotRequired[Any]
-    """Left out where it was not asked for."""
+    """Left out where it was not asked for, or where the list had no more room."""
+    contentOmitted: NotRequired[bool]
+    """The list had no more room for its content and its metadata; `canvas.get` gives both."""
     metadata: Union[Any, None]
     createdAt: int
     updatedAt: int

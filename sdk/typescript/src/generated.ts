@@ -1145,8 +1145,10 @@ export interface Artifact {
   sessionId: string;
   type: string;
   title: string | null;
-  /** Left out where it was not asked for. */
+  /** Left out where it was not asked for, or where the list had no more room. */
   content?: unknown;
+  /** The list had no more room for its content and its metadata; `canvas.get` gives both. */
+  contentOmitted?: boolean;
   metadata: unknown | null;
   createdAt: number;
   updatedAt: number;

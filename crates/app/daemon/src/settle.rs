@@ -5,9 +5,6 @@ use std::sync::Arc;
 use config::ServerConfig;
 use vocab::{AskWait, Conduct, Gate, OnRestart, Settings, ToolRules, WaitingOnRestart, names};
 
-/// How long somebody who can answer is waited for.
-const ANSWER_MS: u64 = 120_000;
-
 pub fn settle(settings: &mut Settings, server: &ServerConfig) {
     settings.gate = Gate::Ladder;
     settings.tool_names = names::CANONICAL;
@@ -29,7 +26,7 @@ fn conduct(server: &ServerConfig) -> Conduct {
             deny: inside(&server.tools.deny),
         },
         ask_wait: AskWait {
-            answerable_ms: Some(ANSWER_MS),
+            answerable_ms: Some(dialect_gateway::CONFIRM_MS),
             alone_ms: Some(server.tools.ask_keep_s.saturating_mul(1000)),
         },
         stall_ms: server.stall_ms,

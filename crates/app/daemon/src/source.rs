@@ -27,7 +27,7 @@ pub struct SettingsSource {
     settings: Settings,
     holds: Mutex<(Configuration, Arc<ServerConfig>)>,
     place: Box<dyn SettingsPlace>,
-    /// Held by whoever changes the file: two at once would each write without the other's change.
+    /// Held from the reading of the file until what it says holds, and while it is changed.
     changing: Mutex<()>,
     /// Once the server runs: whom a change reaches.
     reaches: OnceLock<(AccessHandle, GatewayService)>,
@@ -93,34 +93,48 @@ impl SettingsSource {
         Ok((config, server))
     }
 
+    /// Whoever reads to compare or to take over is alone: between the reading of one and what comes of it another would make
+    /// hold what the first has not read.
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What would change; nothing does.
     pub fn look_ahead(&self) -> Result<Reloaded, Vec<String>> {
+        let _alone = self.alone();
         let (config, _) = self.read(None)?;
         Ok(reloaded(&config, &self.holds().0))
     }
 
     /// Reads everything again and makes it hold.
     pub fn take_over(&self) -> Result<Reloaded, Vec<String>> {
+        self.take_over_as(&self.alone())
+    }
+
+    /// All of it or nothing: what can fail comes first.
+    fn take_over_as(&self, _alone: &MutexGuard<'_, ()>) -> Result<Reloaded, Vec<String>> {
         let (config, server) = self.read(None)?;
         let server = Arc::new(server);
-        let mut holds = self.holds();
-        let reloaded = reloaded(&config, &holds.0);
-        *holds = (config, server.clone());
-        drop(holds);
+        let reaches = self.reaches.get();
+        if let Some((handle, _)) = reaches {
+            handle.set(access(&server)).map_err(|error| vec![error.to_string()])?;
+        }
         let mut settings = self.settings.clone();
         settle(&mut settings, &server);
         self.engine.set_defaults(settings.clone());
-        self.with_config(|config| doubts(config, &server)).iter().for_each(|doubt| host::note(doubt));
-        if let Some((handle, service)) = self.reaches.get() {
+        if let Some((_, service)) = reaches {
             service.settle(service_settings(&server, &settings));
-            handle.set(access(&server)).map_err(|error| vec![error.to_string()])?;
         }
+        doubts(&config, &server).iter().for_each(|doubt| host::note(doubt));
+        let mut holds = self.holds();
+        let reloaded = reloaded(&config, &holds.0);
+        *holds = (config, server);
         Ok(reloaded)
     }
 
     /// Writes one setting into the user's file and makes it hold, unless it is only tried.
     fn change(&self, new: &NewSetting) -> Result<Reloaded, NotSet> {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = self.alone();
         let file = self.place.editable().map_err(|fault| NotSet::NotSettable(fault.explained()))?;
         let edit = config::plan_outside(&file, &new.path, &new.value).map_err(|refused| match refused {
             OutsideRefused::Unknown(why) => NotSet::Unknown(why),
@@ -132,7 +146,7 @@ impl SettingsSource {
             true => reloaded(&planned, &self.holds().0),
             false => {
                 edit.write().map_err(|fault| NotSet::Invalid(vec![fault.explained()]))?;
-                self.take_over().map_err(|mut errors| {
+                self.take_over_as(&alone).map_err(|mut errors| {
                     errors.extend(edit.take_back().err().map(|fault| fault.message));
                     NotSet::Invalid(errors)
                 })?
@@ -198,5 +212,77 @@ impl ConfigSource for SettingsService {
         let work = tokio::task::spawn_blocking(move || source.change(&new));
         let lost = || NotSet::Invalid(vec!["it could not be written".to_owned()]);
         Box::pin(async move { work.await.unwrap_or_else(|_| Err(lost())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use config::LoadFrom;
+    use testkit::Stage;
+    use testkit::stage::StageOptions;
+    use vocab::Mode;
+
+    use super::*;
+
+    /// How long a reading lets others go ahead of it.
+    const OTHERS_GO_AHEAD: Duration = Duration::from_millis(300);
+
+    fn loaded(file: &Path, draft: Option<&str>) -> Result<Configuration, Fault> {
+        let nobody = |_: &str| None;
+        let workspace = file.parent().unwrap();
+        let from = LoadFrom { env: &nobody, home: None, workspace, file: Some(file), default_mode: Mode::Prompt };
+        Configuration::load_as_if(&from, draft.map(|draft| (file, draft)))
+    }
+
+    /// A file whose first reading is slow.
+    struct SlowPlace {
+        file: PathBuf,
+        first: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+    }
+
+    impl SettingsPlace for SlowPlace {
+        fn read(&self, draft: Option<&str>) -> Result<Configuration, Fault> {
+            let config = loaded(&self.file, draft);
+            let first = self.first.lock().unwrap().take();
+            if let Some((has_read, others)) = first {
+                has_read.send(()).unwrap();
+                let _ = others.recv_timeout(OTHERS_GO_AHEAD);
+            }
+            config
+        }
+        fn editable(&self) -> Result<PathBuf, Fault> {
+            Ok(self.file.clone())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reload_does_not_take_back_a_setting_that_was_made_meanwhile() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("config.toml");
+        std::fs::write(&file, "[server.queue]\ncap = 5\n").unwrap();
+        let config = loaded(&file, None).unwrap();
+        let server = Arc::new(config.server().unwrap());
+        let ((has_read, reads), (is_set, others)) = (channel(), channel());
+        let place = SlowPlace { file: file.clone(), first: Mutex::new(Some((has_read, others))) };
+        let stage = Stage::new(StageOptions::default());
+        let source = SettingsSource::new(
+            stage.engine.clone(),
+            Settings::new(home.path(), "tour"),
+            (config, server),
+            Box::new(place),
+        );
+        std::thread::scope(|scope| {
+            scope.spawn(|| source.take_over().unwrap());
+            reads.recv().unwrap();
+            let new = NewSetting { path: "server.queue.cap".to_owned(), value: json!(9), dry_run: false };
+            source.change(&new).unwrap_or_else(|_| panic!("it is set"));
+            let _ = is_set.send(());
+        });
+        assert!(std::fs::read_to_string(&file).unwrap().contains("cap = 9"));
+        assert_eq!(source.server().queue.usual.cap, 9, "what the file says holds");
     }
 }

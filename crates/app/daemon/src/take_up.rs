@@ -12,8 +12,7 @@ const TAKEN_UP_AT_ONCE: usize = 8;
 /// Unfinished sessions that are looked for after a start; more than that were never at work at once.
 const UNFINISHED_MAX: usize = 10_000;
 
-/// What the store would not give is asked for again after this long, twice as long after the next time, and so on up to the
-/// other.
+/// Wait before asking the store again; doubled each time up to `RETRY_WAIT_MAX`.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(60);
 

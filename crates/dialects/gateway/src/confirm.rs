@@ -9,7 +9,7 @@ use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
 /// How long a person has, where the question does not say it.
-pub(crate) const CONFIRM_MS: u64 = 120_000;
+pub const CONFIRM_MS: u64 = 120_000;
 
 pub(crate) fn data(ask: &Ask, asked: &PermissionAsk, at_ms: i64) -> ToolConfirmData {
     let fact = |fact: &vocab::Fact| ConfirmFact { label: fact.label.to_string(), text: fact.text.to_string() };

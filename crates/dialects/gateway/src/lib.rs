@@ -64,6 +64,7 @@ use rate::{Bucket, Rate};
 use session_view::SessionView;
 
 pub use auth_state::{AuthState, MayAsk};
+pub use confirm::CONFIRM_MS;
 pub use context::ContextRules;
 pub use cursor::{EventCursor, Within};
 pub use end_of_run::EndOfRun;
@@ -73,6 +74,7 @@ pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::BURST_MAX;
+pub use replies::REVOKED;
 pub use tool_names::TOOL_NAMES;
 
 /// What becomes of runs whose connection goes.

@@ -215,10 +215,13 @@ impl Scopes {
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 | other.0)
     }
+    /// Each and its name.
+    pub const WORDS: [(Scopes, &str); 4] =
+        [(Self::READ, "read"), (Self::CHAT, "chat"), (Self::TOOLS, "tools"), (Self::ADMIN, "admin")];
+
     /// Each by its name.
     pub fn words(self) -> Vec<&'static str> {
-        let all = [(Self::READ, "read"), (Self::CHAT, "chat"), (Self::TOOLS, "tools"), (Self::ADMIN, "admin")];
-        all.into_iter().filter(|(scope, _)| self.has(*scope)).map(|(_, word)| word).collect()
+        Self::WORDS.into_iter().filter(|(scope, _)| self.has(*scope)).map(|(_, word)| word).collect()
     }
     /// Whether everything that `needed` names is here.
     pub const fn has(self, needed: Scopes) -> bool {

@@ -26,7 +26,7 @@ use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
 /// Why a connection ends whose credential is gone.
-const REVOKED: &str = "the credential was revoked";
+pub const REVOKED: &str = "the credential was revoked";
 
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {

@@ -281,7 +281,7 @@ impl Says {
 
 /// What there is to read, waiting for it until our side is to go: from then on nothing to read is the end of the input.
 async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], parting: &Parting) -> io::Result<usize> {
-    // A runtime that wants its turn would look like nothing to read.
+    // Unconstrained: tokio's budget could return `Pending`, which would pass for an empty input.
     tokio::task::unconstrained(async {
         tokio::select! {
             biased;

@@ -9,8 +9,8 @@ use vocab::{Fault, FaultKind, Secret};
 
 use crate::holder::LockHolder;
 use crate::home_lock::{GatewayFile, NamelessGateway, RunningGateway, lock_file};
+use crate::scopes_from;
 use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main_token, revoke_token};
-use crate::{scope_words, scopes_from};
 
 /// One runs, and is not well or cannot be asked.
 const NOT_WELL: u8 = 1;
@@ -297,7 +297,7 @@ pub fn make(home: &Path, name: &str, scopes: &[String]) -> Result<CliSaid, Fault
 pub fn tokens(home: &Path) -> Result<CliSaid, Fault> {
     let all = TokenFile::new(home).load().map_err(failed("the tokens"))?;
     let line = |token: &crate::NamedToken| {
-        let scopes: Vec<&str> = scope_words(token.scopes).collect();
+        let scopes = token.scopes.words();
         format!("{}\t{}\n", token.name, scopes.join(","))
     };
     Ok(said(all.iter().map(line).collect::<String>()))

@@ -57,7 +57,7 @@ pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state
     let _ = connection.await;
 }
 
-/// Who has asked for nothing by now does not mean to: until it is known which HTTP is spoken, nobody else looks at the time.
+/// Ends a connection without a request within `HANDSHAKE`: nothing else times it before the HTTP version is known.
 async fn without_a_request(idleness: &ConnectionIdleness) {
     sleep(HANDSHAKE).await;
     if idleness.were_any() {

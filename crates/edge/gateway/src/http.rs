@@ -93,7 +93,7 @@ fn guard(
         Some(authority) => Some(authority.as_str()),
         None => header(headers, HOST),
     };
-    // A page cannot set this header, and nobody else is held up by what it decides.
+    // A page cannot set this header; for anybody else the origin check it affects is no obstacle anyway.
     let by_proxy = connection.peer.is_loopback() && header(headers, "x-forwarded-proto") == Some("https");
     let secure = connection.tls || by_proxy;
     let direct = host.is_none_or(guards::is_this_machine) && !is_forwarded(headers);

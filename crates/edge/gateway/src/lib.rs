@@ -67,5 +67,5 @@ pub use sse::SseBody;
 pub use text_door::converse_text;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
-    scope_words, scopes_from,
+    scopes_from,
 };

@@ -10,11 +10,14 @@ pub const CONNECTIONS_MAX: usize = 20_000;
 pub const CONNECTIONS_PER_LOOPBACK_MAX: usize = 12_000;
 /// From one address, or one network of IPv6, anywhere else.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
-/// Sockets of callers that nobody knows yet; one more gets 503.
+/// Sockets of callers that nobody knows yet; one more gets 503. One has its place until it logs in or `LOGIN_MS_MAX` of the dialect
+/// is over (1008); who does not answer that close keeps its socket for five seconds more (the pump's `CLOSING`), and its place with
+/// it: it holds what it held before and nothing besides. Who comes with a wrong credential is told so and has [`ENDING`] to
+/// answer, without such a place: those who log in must not wait for it, and there are [`FAILURES_PER_MIN`] of an address.
 pub const STRANGERS_MAX: usize = 64;
 
 /// A message of somebody who is known; a longer one closes with 1009.
-pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const MESSAGE_BYTES_MAX: usize = dialect_gateway::services::system::FRAME_BYTES_MAX;
 /// A line of a dialect that was made for lines: a message of the size that a socket takes at most is answered as too long.
 pub const LINE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1;
 /// What waits for one that does not read, before it is let go; its cursor brings it back.
@@ -34,11 +37,6 @@ pub const HANDSHAKE: Duration = Duration::from_secs(10);
 pub const IDLE: Duration = Duration::from_secs(60);
 /// For a body; then 408.
 pub const BODY: Duration = Duration::from_secs(60);
-/// How long a stranger may stay without a login; then 1008. Who does not answer that close keeps its socket for five seconds more
-/// (the pump's `CLOSING`), and its place among [`STRANGERS_MAX`] with it: it holds what it held before and nothing besides.
-/// Who comes with a wrong credential is told so and has [`ENDING`] to answer, without such a place: those who log in must
-/// not wait for it, and there are [`FAILURES_PER_MIN`] of an address.
-pub const LOGIN: Duration = Duration::from_secs(10);
 /// Between two pings.
 pub const PING: Duration = Duration::from_secs(25);
 /// Pings without an answer; then 1001.
@@ -123,8 +121,6 @@ pub const ACP_WINDOW_BYTES: usize = 256 * 1024;
 pub const ACP_INITIALIZE: Duration = Duration::from_secs(30);
 /// How long a connection stays whose `initialize` was refused.
 pub const ACP_REFUSED: Duration = Duration::from_secs(30);
-/// How long a connection stays without a stream and without a request, unless the configuration says otherwise.
-pub const ACP_GRACE: Duration = Duration::from_secs(300);
 /// Silence after which a stream says that it is there; over HTTP/2, where one of the clients waits for it, sooner.
 pub const ACP_STILL_HERE: Duration = Duration::from_secs(15);
 pub const ACP_STILL_HERE_HTTP2: Duration = Duration::from_secs(5);

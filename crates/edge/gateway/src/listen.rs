@@ -53,7 +53,8 @@ impl UnixSocket {
             Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket")),
             Err(_) => {}
         }
-        let listener = bound(path)?;
+        let (short, _handle) = dialable(path)?;
+        let listener = UnixListener::bind(short)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         Ok(Self { listener, file: SocketFile(path.to_owned()) })
     }
@@ -63,18 +64,8 @@ impl UnixSocket {
     }
 }
 
-/// A path that is too long for the system is reached through a handle of its directory.
-fn bound(path: &Path) -> io::Result<UnixListener> {
-    if path.as_os_str().len() <= PATH_BYTES_MAX {
-        return UnixListener::bind(path);
-    }
-    let (directory, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
-    let handle = std::fs::File::open(directory)?;
-    let number = std::os::fd::AsRawFd::as_raw_fd(&handle);
-    UnixListener::bind(Path::new(&format!("/proc/self/fd/{number}")).join(name))
-}
-
-/// The same for whoever dials: a path that the system takes, and what keeps it good.
+/// A path that the system takes, for whoever binds or dials, and what keeps it good: one that is too long is reached through a
+/// handle of its directory.
 pub fn dialable(path: &Path) -> io::Result<(PathBuf, Option<std::fs::File>)> {
     if path.as_os_str().len() <= PATH_BYTES_MAX {
         return Ok((path.to_owned(), None));

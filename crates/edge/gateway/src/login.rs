@@ -17,7 +17,7 @@ use crate::state::ServerState;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoginRefused {
     Wrong,
-    /// The connection is another's already: what it has done stands under that name, and so would what it does.
+    /// The connection belongs to another token; what it does is audited under that name.
     Taken,
     /// Too many were wrong lately.
     TooMany {

@@ -41,9 +41,8 @@ pub(crate) fn whose_process(pid: i32) -> Owner {
     Owner::OurTool
 }
 
-/// Whose sockets of our user these are. While nobody works for us they are the user's. Otherwise a socket must be found at a
-/// process that is not ours: a tool can have it lie in a message to itself, where no process has it, or forbid that its files
-/// are looked at.
+/// Which of our user's sockets are the user's. While we have children, one counts only if a process outside them holds it: a
+/// tool can hide a socket.
 pub(crate) fn whose_sockets(wanted: HashSet<u64>) -> HashMap<u64, Owner> {
     if wanted.is_empty() {
         return HashMap::new();

@@ -69,8 +69,7 @@ impl ConnectionCounts {
         (self.strangers.fetch_add(1, Ordering::Relaxed) < STRANGERS_MAX).then_some(place)
     }
 
-    /// Somebody reads what nobody wants. Where too many do, whoever has done so longest gives up: an honest body is through in
-    /// a moment, and strangers who send none keep nobody out.
+    /// Registers a task that discards a request body. Above `DISCARDS_MAX` the oldest is aborted.
     pub(crate) fn discards(&self, reading: AbortHandle) {
         let mut discards = self.discards.lock().unwrap_or_else(PoisonError::into_inner);
         discards.push_back(reading);

@@ -155,7 +155,7 @@ pub(crate) async fn answer<S: Wire>(
     let visit = Visit { state, connection, arrival, came };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
-        Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
+        Destination::Ready if visit.state.is_ready() && visit.state.health().await.serves => {
             reply::text(StatusCode::OK, "ok")
         }
         Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
@@ -185,7 +185,7 @@ pub(crate) async fn answer<S: Wire>(
 async fn facts(visit: &Visit, to: Destination) -> Response<ReplyBody> {
     match to {
         Destination::Health => {
-            let report = visit.state.hooks.health().await;
+            let report = visit.state.health().await;
             let status = if report.serves { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
             reply::json(status, report.json)
         }

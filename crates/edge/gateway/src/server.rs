@@ -65,7 +65,6 @@ impl GatewayServer {
         let unix = unix.map(bind_unix).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
-        let instance = options.instance.clone();
         let socket = unix.as_ref().map(|(path, _)| path.clone());
         let reached = addresses.first().map(|address| format!("{scheme}://{}", reachable(*address)));
         lock.say(&GatewayFile::new(reached, socket.clone(), &options)).map_err(file)?;
@@ -80,7 +79,7 @@ impl GatewayServer {
         tokio::spawn(look_around(state.clone(), tls.clone()));
         let grace = options.shutdown_grace;
         let manager = Arc::new(ServiceManager::of_process());
-        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, manager, lock })
+        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, grace, manager, lock })
     }
 }
 
@@ -146,7 +145,7 @@ async fn look_around(state: Arc<ServerState>, tls: Option<Arc<TlsShelf>>) {
     let looking = async {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            look(&state, tls.as_deref());
+            look(&state, tls.as_ref()).await;
         }
     };
     tokio::select! {
@@ -160,7 +159,7 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
     let living = async {
         loop {
             tokio::time::sleep(every).await;
-            if timeout(WELL, state.hooks.health()).await.is_ok_and(|report| report.serves) {
+            if timeout(WELL, state.health()).await.is_ok_and(|report| report.serves) {
                 manager.tell("WATCHDOG=1");
             }
         }
@@ -172,7 +171,13 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
     }
 }
 
-fn look(state: &ServerState, tls: Option<&TlsShelf>) {
+/// Beside the runtime: a disk that is slow must keep no connection waiting.
+async fn look(state: &Arc<ServerState>, tls: Option<&Arc<TlsShelf>>) {
+    let (state, tls) = (state.clone(), tls.cloned());
+    let _ = tokio::task::spawn_blocking(move || look_at_files(&state, tls.as_deref())).await;
+}
+
+fn look_at_files(state: &ServerState, tls: Option<&TlsShelf>) {
     let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.rules().streams);
     rules.into_iter().for_each(|rules| state.acp.look(rules.grace));
     state.look_at_cookies();
@@ -208,7 +213,6 @@ pub struct ServerHandle {
     url: Option<String>,
     socket: Option<PathBuf>,
     unix: Option<listen::SocketFile>,
-    instance: Arc<str>,
     grace: Duration,
     manager: Arc<ServiceManager>,
     lock: HomeLock,
@@ -228,10 +232,6 @@ impl ServerHandle {
     pub fn socket(&self) -> Option<&std::path::Path> {
         self.socket.as_deref()
     }
-    /// Random per start: a client sees by it that there was another.
-    pub fn instance(&self) -> &Arc<str> {
-        &self.instance
-    }
     pub fn ending(&self) -> DaemonEnding {
         self.state.ending.clone()
     }
@@ -250,10 +250,6 @@ impl ServerHandle {
     pub fn access(&self) -> AccessHandle {
         AccessHandle(self.state.clone())
     }
-    /// Connections and WebSockets that are open.
-    pub fn open(&self) -> (usize, usize) {
-        (self.state.places.connections(), self.state.sockets.len())
-    }
     /// How much there is to do, for whoever wants to know it later.
     pub fn counter(&self) -> impl Fn() -> ServerLoad + Send + Sync + 'static {
         let state = self.state.clone();
@@ -265,8 +261,8 @@ impl ServerHandle {
         }
     }
     /// Looks at tokens and certificates at once.
-    pub fn look(&self) {
-        look(&self.state, self.tls.as_deref());
+    pub async fn look(&self) {
+        look(&self.state, self.tls.as_ref()).await;
     }
 
     /// Reads the configuration again, and whatever else may have changed. What went wrong is told, and nothing ends.
@@ -275,7 +271,7 @@ impl ServerHandle {
         if let Err(why) = self.state.hooks.reload().await {
             self.state.hooks.note(&format!("the configuration stays as it was: {why}"));
         }
-        self.look();
+        self.look().await;
         self.manager.tell("READY=1");
     }
 

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,
@@ -49,19 +51,10 @@ impl ServiceManager {
 
     /// It compares the time with its own, so that it knows which reload is meant.
     pub(crate) fn reloading(&self) {
-        let at = monotonic_micros().map(|micros| format!("\nMONOTONIC_USEC={micros}")).unwrap_or_default();
-        self.tell(&format!("RELOADING=1{at}"));
+        let now = clock_gettime(ClockId::Monotonic);
+        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
-}
-
-/// The system's monotonic clock. The library reads it and shows it to people alone: `Instant { tv_sec: 5, tv_nsec: 7 }`.
-fn monotonic_micros() -> Option<u64> {
-    let shown = format!("{:?}", Instant::now());
-    let number = |name: &str| {
-        let (_, rest) = shown.split_once(name)?;
-        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
-    };
-    Some(number("tv_sec: ")? * 1_000_000 + number("tv_nsec: ")? / 1_000)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use dialect_gateway::Scopes;
 use dialect_gateway::services::access::CredentialKind;
+use dialect_gateway::{REVOKED, Scopes};
 use websocket::Kick;
 
 use crate::acp::AcpReaderEnd;
@@ -18,7 +18,6 @@ const POLICY_VIOLATION: u16 = 1008;
 
 /// How long a socket whose credential is gone may stay for the answer that it is owed, and to end by itself behind it.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
-const REVOKED: &str = "the credential was revoked";
 
 /// What ends one of them.
 #[derive(Clone)]
@@ -100,7 +99,7 @@ impl Rows {
     }
 }
 
-/// While this is there its connection does not end for a credential that is gone.
+/// While this lives, a revoked credential does not close the connection.
 pub(crate) struct OwedAnswer {
     all: Arc<OpenSockets>,
     connection: Arc<str>,

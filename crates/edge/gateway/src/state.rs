@@ -17,12 +17,12 @@ use crate::entrance::Entrance;
 use crate::failures::{Failures, GuessKind, Guesser, WrongGuess};
 use crate::guards;
 use crate::login::LoginRefused;
-use crate::options::{Access, ServerHooks};
+use crate::options::{Access, HealthReport, ServerHooks};
 use crate::owner::OwnerLookup;
 use crate::places::ConnectionCounts;
 use crate::sockets::{OpenSockets, SocketEnd, SocketEntry, SocketFacts};
 use crate::tailscale::Tailnet;
-use crate::tokens::{TokenDigest, TokenStore};
+use crate::tokens::{TokenDigest, TokenStore, TokensStamp};
 
 /// How often in a second an unknown token makes us look at the files of tokens; further ones are judged by what is known.
 const LOOKS_PER_S: u32 = 10;
@@ -51,9 +51,11 @@ pub(crate) struct ServerState {
     keeping: Mutex<()>,
     /// The second in which unknown tokens made us look, and how often.
     looked_for: Mutex<(u64, u32)>,
+    /// What the files of tokens were when they were read last.
+    tokens_read: Mutex<Option<TokensStamp>>,
     ready: AtomicBool,
-    /// When we last looked whether we are well, and whether we were.
-    looked: tokio::sync::Mutex<Option<(Instant, bool)>>,
+    /// When we last looked whether we are well, and what we saw; `None`: whoever looked did not wait for it.
+    looked: tokio::sync::Mutex<Option<(Instant, Option<HealthReport>)>>,
     began: Instant,
 }
 
@@ -80,6 +82,7 @@ impl ServerState {
         tokens_kept: Box<dyn TokenStore>,
         access: Access,
     ) -> std::io::Result<Self> {
+        let tokens_read = Mutex::new(Some(tokens_kept.stamp()));
         let book = book(&access, &*tokens_kept, &*hooks)?;
         let kept = tokens_kept.load_cookies().unwrap_or_else(|error| {
             hooks.note(&format!("all browsers have to log in again: {error}"));
@@ -106,6 +109,7 @@ impl ServerState {
             cookies: Mutex::new(cookies),
             keeping: Mutex::default(),
             looked_for: Mutex::default(),
+            tokens_read,
             ready: AtomicBool::new(false),
             looked: tokio::sync::Mutex::default(),
             began: Instant::now(),
@@ -138,17 +142,19 @@ impl ServerState {
         self.ready.load(Ordering::Relaxed) && self.ending.asked().is_none()
     }
 
-    /// Whether what we are asked could be kept. Anybody may ask that, so it is looked at once a while and no more often.
-    pub(crate) async fn is_well(&self) -> bool {
+    /// How we are. A look is a write, and anybody may ask: it is done once a while and no more often, whoever asks and however
+    /// soon they leave.
+    pub(crate) async fn health(&self) -> HealthReport {
         let mut looked = self.looked.lock().await;
-        if let Some((at, is_well)) = *looked
-            && at.elapsed() < LOOKED_FOR
-        {
-            return is_well;
+        match &*looked {
+            Some((at, Some(report))) if at.elapsed() < LOOKED_FOR => return report.clone(),
+            Some((at, None)) => tokio::time::sleep(LOOKED_FOR.saturating_sub(at.elapsed())).await,
+            _ => {}
         }
-        let is_well = self.hooks.health().await.serves;
-        *looked = Some((Instant::now(), is_well));
-        is_well
+        *looked = Some((Instant::now(), None));
+        let report = self.hooks.health().await;
+        *looked = Some((Instant::now(), Some(report.clone())));
+        report
     }
 
     /// Whether it was not before.
@@ -164,12 +170,15 @@ impl ServerState {
         Ok(())
     }
 
-    /// Looks whether tokens came or went.
+    /// Looks whether tokens came or went. Reads files.
     pub(crate) fn look_at_tokens(&self) -> std::io::Result<()> {
+        // Before they are read: what is written meanwhile is another.
+        let stamp = self.tokens_kept.stamp();
         let book = book(&self.access(), &*self.tokens_kept, &*self.hooks)?;
         if *self.tokens() != book {
             self.set_tokens(Arc::new(book));
         }
+        *held(&self.tokens_read) = Some(stamp);
         Ok(())
     }
 
@@ -204,8 +213,8 @@ impl ServerState {
         self.sockets.keep(|basis| self.holds(basis));
     }
 
-    /// One more socket. Who was admitted can put off the end of the handshake for as long as they like, and what they showed may
-    /// be gone by then: who is listed after everybody was looked through has to be looked at.
+    /// One more socket. A client can delay its handshake past a revocation, so the credential is checked again once the socket is
+    /// listed.
     pub(crate) fn add_socket(&self, basis: Basis, end: SocketEnd, facts: SocketFacts) -> SocketEntry {
         let entry = self.sockets.add(basis, end, facts, self.now_ms());
         if !self.holds(basis) {
@@ -266,7 +275,8 @@ impl ServerState {
     /// One that is not known may have been made a moment ago.
     fn token_holder(&self, token: &Secret) -> Option<KnownCaller> {
         let known = self.tokens().find(token);
-        if known.is_some() || !self.may_look() {
+        // Strangers bring us here, on a thread that serves everybody: files are read only where they are others by now.
+        if known.is_some() || !self.may_look() || *held(&self.tokens_read) == Some(self.tokens_kept.stamp()) {
             return known;
         }
         if let Err(error) = self.look_at_tokens() {
@@ -349,16 +359,18 @@ impl ServerState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
     use dialect_gateway::Scopes;
     use dialect_gateway::services::access::CredentialKind;
 
     use super::*;
+    use crate::cookies::KeptCookie;
     use crate::entrance::PeerAddress;
     use crate::no_hooks::NoHooks;
     use crate::sse;
-    use crate::tokens::{TokenFile, add_token, digest, make_main_token, revoke_token};
+    use crate::tokens::{NamedToken, TokenFile, add_token, digest, make_main_token, revoke_token};
 
     fn state(home: &std::path::Path, access: Access) -> (Arc<NoHooks>, ServerState) {
         let hooks = Arc::<NoHooks>::default();
@@ -397,6 +409,41 @@ mod tests {
             matches!(ends.await, Ok(None))
         };
         assert!(has_ended(&mut late_body).await && !has_ended(&mut good_body).await);
+    }
+
+    /// Counts how often the files are read.
+    struct CountedReads(TokenFile, Arc<AtomicUsize>);
+
+    impl TokenStore for CountedReads {
+        fn main(&self) -> std::io::Result<Option<Secret>> {
+            self.0.main()
+        }
+        fn stamp(&self) -> TokensStamp {
+            self.0.stamp()
+        }
+        fn load(&self) -> std::io::Result<Vec<NamedToken>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.load()
+        }
+        fn load_cookies(&self) -> std::io::Result<Vec<KeptCookie>> {
+            self.0.load_cookies()
+        }
+        fn save_cookies(&self, cookies: &[KeptCookie]) -> std::io::Result<()> {
+            self.0.save_cookies(cookies)
+        }
+    }
+
+    #[test]
+    fn a_stranger_has_no_file_read_that_is_as_it_was() {
+        let (home, reads) = (tempfile::tempdir().unwrap(), Arc::<AtomicUsize>::default());
+        let kept = Box::new(CountedReads(TokenFile::new(home.path()), reads.clone()));
+        let state = ServerState::new(Arc::<NoHooks>::default(), Vec::new(), kept, Access::default()).unwrap();
+        let wrong = Secret::new("wrong").unwrap();
+        (0..5).for_each(|_| assert!(state.token_holder(&wrong).is_none()));
+        assert_eq!(reads.load(Ordering::Relaxed), 1, "at the start");
+        let made = add_token(&TokenFile::new(home.path()), "new", Scopes::READ).unwrap();
+        assert!(state.token_holder(&made).is_some(), "made while we run");
+        assert_eq!(reads.load(Ordering::Relaxed), 2);
     }
 
     #[test]

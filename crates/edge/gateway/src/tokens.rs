@@ -2,13 +2,16 @@
 //! its owner may read again.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dialect_gateway::Scopes;
 use ring::rand::{SecureRandom, SystemRandom};
+use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use vocab::Secret;
 
@@ -19,6 +22,9 @@ const TOKEN_BYTES: usize = 32;
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 const BROWSERS_BYTES_MAX: u64 = 256 * COOKIES_MAX as u64;
 const NAME_CHARS_MAX: usize = 64;
+/// How long whoever changes tokens waits for another who does, and how often they look.
+const CHANGE_WAIT_MAX: Duration = Duration::from_secs(10);
+const CHANGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What the one token that may do everything is called in the audit.
 pub(crate) const MAIN_TOKEN: &str = "main";
@@ -61,13 +67,27 @@ pub struct NamedToken {
 pub trait TokenStore: Send + Sync {
     /// The one that may do everything.
     fn main(&self) -> io::Result<Option<Secret>>;
+    /// Another one whenever the tokens are others. Reads nothing.
+    fn stamp(&self) -> TokensStamp;
     /// Named ones.
     fn load(&self) -> io::Result<Vec<NamedToken>>;
-    fn save(&self, tokens: &[NamedToken]) -> io::Result<()>;
     /// Browser sessions that were made with them.
     fn load_cookies(&self) -> io::Result<Vec<KeptCookie>>;
     /// Where that fails none are kept: one that was ended must not come back.
     fn save_cookies(&self, cookies: &[KeptCookie]) -> io::Result<()>;
+}
+
+/// What the system says of the files of tokens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokensStamp([Option<FileStamp>; 2]);
+
+/// Which file it is, how long, and when it was changed.
+type FileStamp = (u64, u64, (i64, i64), (i64, i64));
+
+fn stamp_of(path: &Path) -> Option<FileStamp> {
+    let found = std::fs::metadata(path).ok()?;
+    let (modified, changed) = ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
+    Some((found.ino(), found.len(), modified, changed))
 }
 
 /// In files of the gateway's home.
@@ -95,6 +115,34 @@ impl TokenFile {
     pub fn new(home: &Path) -> Self {
         Self { home: home.to_owned(), named: home.join("tokens.json"), browsers: home.join("browsers.json") }
     }
+
+    /// Changes the named ones. Whoever else does so, in this process or another, comes before or after it: two who wrote what
+    /// they had read at the same time would bring back what the other has revoked. Blocks while it waits.
+    fn change<T>(&self, edit: impl FnOnce(&mut Vec<NamedToken>) -> io::Result<T>) -> io::Result<T> {
+        safefile::private_dir(&self.home)?;
+        let _alone = self.alone()?;
+        let before = self.load()?;
+        let mut tokens = before.clone();
+        let done = edit(&mut tokens)?;
+        if tokens != before {
+            let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::from).collect();
+            safefile::replace(&self.named, serde_json::to_string_pretty(&rows)?.as_bytes())?;
+        }
+        Ok(done)
+    }
+
+    fn alone(&self) -> io::Result<Lock> {
+        let until = Instant::now() + CHANGE_WAIT_MAX;
+        loop {
+            if let Some(lock) = Lock::try_take(&self.home.join("tokens.lock"))? {
+                return Ok(lock);
+            }
+            if Instant::now() >= until {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "another process is changing them"));
+            }
+            std::thread::sleep(CHANGE_PAUSE);
+        }
+    }
 }
 
 impl TokenStore for TokenFile {
@@ -102,13 +150,12 @@ impl TokenStore for TokenFile {
         read_main_token(&self.home)
     }
 
-    fn load(&self) -> io::Result<Vec<NamedToken>> {
-        rows::<TokenRow>(&self.named, FILE_BYTES_MAX)?.into_iter().map(NamedToken::try_from).collect()
+    fn stamp(&self) -> TokensStamp {
+        TokensStamp([stamp_of(&self.home.join("token")), stamp_of(&self.named)])
     }
 
-    fn save(&self, tokens: &[NamedToken]) -> io::Result<()> {
-        let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::from).collect();
-        safefile::replace(&self.named, serde_json::to_string_pretty(&rows)?.as_bytes())
+    fn load(&self) -> io::Result<Vec<NamedToken>> {
+        rows::<TokenRow>(&self.named, FILE_BYTES_MAX)?.into_iter().map(NamedToken::try_from).collect()
     }
 
     fn load_cookies(&self) -> io::Result<Vec<KeptCookie>> {
@@ -161,31 +208,25 @@ impl TryFrom<TokenRow> for NamedToken {
 
 impl From<&NamedToken> for TokenRow {
     fn from(token: &NamedToken) -> Self {
-        let scopes = scope_words(token.scopes).map(str::to_owned).collect();
+        let scopes = token.scopes.words().into_iter().map(str::to_owned).collect();
         Self { name: token.name.to_string(), sha256: URL_SAFE_NO_PAD.encode(token.digest), scopes }
     }
 }
-
-const WORDS: [(&str, Scopes); 4] =
-    [("read", Scopes::READ), ("chat", Scopes::CHAT), ("tools", Scopes::TOOLS), ("admin", Scopes::ADMIN)];
 
 /// Each includes reading. The error is the word that is none.
 pub fn scopes_from<'a>(words: impl Iterator<Item = &'a str>) -> Result<Scopes, String> {
     let mut scopes = Scopes::READ;
     for word in words.map(str::trim) {
-        let known = WORDS.iter().find(|(it, _)| *it == word);
-        scopes = scopes.and(known.ok_or_else(|| format!("`{word}` is no scope: read, chat, tools, admin"))?.1);
+        let known = Scopes::WORDS.iter().find(|(_, it)| *it == word);
+        let (scope, _) = known.ok_or_else(|| format!("`{word}` is no scope: {}", Scopes::ALL.words().join(", ")))?;
+        scopes = scopes.and(*scope);
     }
     Ok(scopes)
 }
 
-pub fn scope_words(scopes: Scopes) -> impl Iterator<Item = &'static str> {
-    WORDS.into_iter().filter(move |(_, scope)| scopes.has(*scope)).map(|(word, _)| word)
-}
-
-/// Makes a token and keeps its digest; it is seen this once. No two have one name: what each of them does stands in the audit
-/// by it, and whoever has the other would find it gone.
-pub fn add_token(store: &dyn TokenStore, name: &str, scopes: Scopes) -> io::Result<Secret> {
+/// Makes a token and keeps its digest; it is seen this once. Names are unique: the audit names a token by it, and a revocation
+/// must hit exactly one.
+pub fn add_token(store: &TokenFile, name: &str, scopes: Scopes) -> io::Result<Secret> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || !name.chars().all(is_good) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name has letters, digits, `-`, `_` and `.`"));
@@ -194,31 +235,27 @@ pub fn add_token(store: &dyn TokenStore, name: &str, scopes: Scopes) -> io::Resu
         let message = format!("`{MAIN_TOKEN}` is what the token that may do everything is called");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    let mut tokens = store.load()?;
-    if tokens.iter().any(|token| &*token.name == name) {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("there is a token of the name {name} already"),
-        ));
-    }
-    if tokens.len() >= TOKENS_MAX {
-        return Err(io::Error::other(format!("there are {TOKENS_MAX} tokens already")));
-    }
-    let token = new_token()?;
-    tokens.push(NamedToken { name: name.into(), digest: digest(token.expose()), scopes });
-    store.save(&tokens)?;
-    Ok(token)
+    store.change(|tokens| {
+        if tokens.iter().any(|token| &*token.name == name) {
+            let message = format!("there is a token of the name {name} already");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        if tokens.len() >= TOKENS_MAX {
+            return Err(io::Error::other(format!("there are {TOKENS_MAX} tokens already")));
+        }
+        let token = new_token()?;
+        tokens.push(NamedToken { name: name.into(), digest: digest(token.expose()), scopes });
+        Ok(token)
+    })
 }
 
 /// Whether there was one.
-pub fn revoke_token(store: &dyn TokenStore, name: &str) -> io::Result<bool> {
-    let mut tokens = store.load()?;
-    let before = tokens.len();
-    tokens.retain(|token| &*token.name != name);
-    if tokens.len() < before {
-        store.save(&tokens)?;
-    }
-    Ok(tokens.len() < before)
+pub fn revoke_token(store: &TokenFile, name: &str) -> io::Result<bool> {
+    store.change(|tokens| {
+        let before = tokens.len();
+        tokens.retain(|token| &*token.name != name);
+        Ok(tokens.len() < before)
+    })
 }
 
 /// The token that may do everything, from its file in the gateway's home; `None`: there is none yet.
@@ -256,13 +293,35 @@ mod tests {
         let known = || tokens.iter().map(|it| (&it.digest, (&*it.name, it.scopes)));
         assert_eq!(find(token.expose(), known()), Some(("ci", scopes)));
         assert_eq!(find("wrong", known()), None);
-        assert_eq!(scope_words(scopes).collect::<Vec<_>>(), ["read", "chat", "tools"]);
+        assert_eq!(scopes.words(), ["read", "chat", "tools"]);
         assert!(revoke_token(&store, "ci").unwrap() && !revoke_token(&store, "ci").unwrap());
         assert_eq!(store.load().unwrap().len(), 1);
         let refused = |name: &str| add_token(&store, name, scopes).unwrap_err().kind();
         assert_eq!(refused("other"), io::ErrorKind::AlreadyExists, "whoever has it would find it gone");
         assert_eq!((refused("main"), refused("../x")), (io::ErrorKind::InvalidInput, io::ErrorKind::InvalidInput));
         assert!(scopes_from(["root"].into_iter()).is_err());
+    }
+
+    /// Two commands at once: a token that is revoked beside a new one must not come back with it.
+    #[test]
+    fn those_who_change_tokens_at_once_lose_no_change() {
+        const ADDERS: usize = 8;
+        let home = tempfile::tempdir().unwrap();
+        let store = TokenFile::new(home.path());
+        for number in 0..ADDERS {
+            add_token(&store, &format!("old{number}"), Scopes::READ).unwrap();
+        }
+        std::thread::scope(|scope| {
+            for number in 0..ADDERS {
+                // Each as a process of its own has it.
+                let (one, other) = (TokenFile::new(home.path()), TokenFile::new(home.path()));
+                scope.spawn(move || add_token(&one, &format!("new{number}"), Scopes::READ).unwrap());
+                scope.spawn(move || assert!(revoke_token(&other, &format!("old{number}")).unwrap()));
+            }
+        });
+        let mut names: Vec<String> = store.load().unwrap().iter().map(|it| it.name.to_string()).collect();
+        names.sort();
+        assert_eq!(names, (0..ADDERS).map(|number| format!("new{number}")).collect::<Vec<_>>());
     }
 
     #[test]

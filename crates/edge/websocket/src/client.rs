@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::codec::{Codec, Role, WsLimits};
@@ -59,17 +59,6 @@ impl From<io::Error> for DialError {
     fn from(error: io::Error) -> Self {
         DialError::Io(error)
     }
-}
-
-pub async fn dial_tcp(
-    address: &str,
-    request: &DialRequest,
-    limits: WsLimits,
-    options: SocketOptions,
-) -> Result<(SocketStream<TcpStream>, SocketSink<TcpStream>, Kick), DialError> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    connect(stream, request, limits, options).await
 }
 
 pub async fn dial_unix(

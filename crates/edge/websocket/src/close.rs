@@ -4,7 +4,7 @@
 pub(crate) const REASON_BYTES_MAX: usize = 123;
 
 /// Whether a peer may send this code. 1005, 1006 and 1015 are for those who tell of an end, not for the wire.
-pub fn is_code(code: u16) -> bool {
+pub(crate) fn is_code(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 

@@ -11,8 +11,7 @@ mod pings;
 mod socket;
 mod utf8;
 
-pub use client::{DialError, DialRequest, connect, dial_tcp, dial_unix};
-pub use close::is_code;
+pub use client::{DialError, DialRequest, connect, dial_unix};
 pub use codec::{Codec, Incoming, Role, Violation, WsLimits};
 pub use pings::Pings;
 pub use socket::{Binary, Kick, OnClose, SocketOptions, SocketSink, SocketStream, socket};

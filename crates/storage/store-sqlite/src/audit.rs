@@ -10,7 +10,8 @@ use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Deed};
 use super::leases::now_ms;
 use super::packed::{COLUMNS, ROW_RECORDS_MAX, RowRecords, StoredRecord};
 use super::rows::{from_int, to_int};
-use super::{Attempt, immediate};
+use super::writer::{Trust, Writer};
+use super::{Attempt, ReplySender, immediate};
 use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained};
 
 /// The statements that write it.
@@ -52,12 +53,19 @@ impl<'c> AuditStatements<'c> {
     }
 }
 
-/// One line alone.
-pub(super) fn record(connection: &Connection, deed: &Deed) -> Attempt<()> {
-    immediate(connection, || {
-        AuditStatements::prepare(connection)?.write(&AuditRecord::deed(deed, now_ms()))?;
-        Ok(())
-    })
+impl Writer {
+    /// One line alone. Whoever asked for it does what it says once it stands there, power cut or not.
+    pub(super) fn record(&mut self, connection: &Connection, deed: &Deed, reply: ReplySender<()>) -> Trust {
+        let written = immediate(connection, || {
+            AuditStatements::prepare(connection)?.write(&AuditRecord::deed(deed, now_ms()))?;
+            Ok(())
+        });
+        if written.is_err() {
+            return self.answer(reply, written);
+        }
+        self.answer_when_synced(reply);
+        Trust::Keep
+    }
 }
 
 pub(super) fn list(connection: &Connection, query: &AuditQuery) -> Attempt<Vec<AuditLine>> {

@@ -87,7 +87,7 @@ impl SqliteStore {
     }
 
     /// Says every now and then that it lives, whatever its home is on; who was not heard of for this long can lose its sessions
-    /// to another machine.
+    /// to another machine. For tests, which have no disk that is shared by machines: only there the product does so by itself.
     pub fn renewing(mut self, ttl: Duration) -> Self {
         self.threads.terms = LeaseTerms { ttl, always_renews: true };
         self

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use vocab::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, ShelfKind, ShelfPlace,
-    Shelved, Skim, Skimmed, Summary, UsageQuery, UsageSum,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, ShelfKind, ShelfNames,
+    ShelfPlace, Shelved, Skim, Skimmed, Summary, UsageQuery, UsageSum,
 };
 
 use super::job_queue::{JobQueue, NoJob};
@@ -95,6 +95,12 @@ pub(super) enum Question {
         limit: usize,
         reply: ReplySender<Vec<Shelved>>,
     },
+    ShelfNames {
+        kind: ShelfKind,
+        owner: Arc<str>,
+        limit: usize,
+        reply: ReplySender<ShelfNames>,
+    },
 }
 
 impl Question {
@@ -102,7 +108,9 @@ impl Question {
     pub(super) fn is_quick(&self) -> bool {
         match self {
             Question::Shelved { .. } | Question::UsedSince { .. } => true,
-            Question::Read { limit, .. } | Question::Shelf { limit, .. } => *limit <= SLICE_ROWS,
+            Question::Read { limit, .. } | Question::Shelf { limit, .. } | Question::ShelfNames { limit, .. } => {
+                *limit <= SLICE_ROWS
+            }
             Question::List { query, .. } => {
                 query.text.is_none() && query.limit.is_some_and(|limit| limit <= SLICE_ROWS)
             }
@@ -134,6 +142,7 @@ impl Question {
             Question::Skim { reply, .. } => _ = reply.send(Err(fault)),
             Question::Shelved { reply, .. } => _ = reply.send(Err(fault)),
             Question::Shelf { reply, .. } => _ = reply.send(Err(fault)),
+            Question::ShelfNames { reply, .. } => _ = reply.send(Err(fault)),
         }
     }
 }
@@ -233,45 +242,23 @@ impl Reader {
 
     fn answer(&mut self, connection: &Connection, read: OpenRead) -> Trust {
         let place = self.home.join(database::FILE_NAME);
-        let OpenRead { job: ReaderJob { question, .. }, mut cursor } = read;
+        let OpenRead { job: ReaderJob { question, .. }, cursor } = read;
         match question {
-            // Whoever wanted it is gone, and reading changes nothing.
-            Question::Read { reply, .. } if reply.is_closed() => Trust::Keep,
-            Question::Read { session, after, limit, reply } => {
-                let (result, trust) = judged(&place, "read", page(connection, &session, after, limit, &mut cursor));
-                match result.transpose() {
-                    Some(result) => _ = reply.send(result),
-                    None => {
-                        let question = Question::Read { session, after, limit, reply };
-                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
-                    }
-                }
-                trust
-            }
-            Question::Conversation { reply, .. } if reply.is_closed() => Trust::Keep,
-            Question::Conversation { session, entries, reply } => {
-                let (result, trust) = judged(&place, "read", retold(connection, &session, &mut cursor));
-                match result.transpose() {
-                    Some(result) => _ = reply.send(result),
-                    None => {
-                        let question = Question::Conversation { session, entries, reply };
-                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
-                    }
-                }
-                trust
-            }
-            Question::Window { reply, .. } if reply.is_closed() => Trust::Keep,
-            Question::Window { session, upto, reply } => {
-                let (result, trust) = judged(&place, "read", window(connection, &session, upto, &mut cursor));
-                match result.transpose() {
-                    Some(result) => _ = reply.send(result),
-                    None => {
-                        let question = Question::Window { session, upto, reply };
-                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
-                    }
-                }
-                trust
-            }
+            Question::Read { session, after, limit, reply } => self.look_on(
+                (session, reply, cursor),
+                |session, cursor| page(connection, session, after, limit, cursor),
+                |session, reply| Question::Read { session, after, limit, reply },
+            ),
+            Question::Conversation { session, entries, reply } => self.look_on(
+                (session, reply, cursor),
+                |session, cursor| retold(connection, session, cursor),
+                |session, reply| Question::Conversation { session, entries, reply },
+            ),
+            Question::Window { session, upto, reply } => self.look_on(
+                (session, reply, cursor),
+                |session, cursor| window(connection, session, upto, cursor),
+                |session, reply| Question::Window { session, upto, reply },
+            ),
             Question::Summaries { sessions, reply } => {
                 send(reply, judged(&place, "read", rows::summaries(connection, &sessions)))
             }
@@ -293,7 +280,32 @@ impl Reader {
             Question::Shelf { kind, owner, limit, reply } => {
                 send(reply, judged(&place, "read", shelf::list(connection, kind, owner.as_ref(), limit)))
             }
+            Question::ShelfNames { kind, owner, limit, reply } => {
+                send(reply, judged(&place, "read", shelf::names(connection, kind, &owner, limit)))
+            }
         }
+    }
+
+    /// Reads one slice more of a log, and answers when that was the last; otherwise `question` waits for its turn again.
+    fn look_on<T>(
+        &mut self,
+        (session, reply, mut cursor): (SessionId, ReplySender<T>, Option<LogCursor>),
+        look: impl FnOnce(&SessionId, &mut Option<LogCursor>) -> Attempt<Option<T>>,
+        question: impl FnOnce(SessionId, ReplySender<T>) -> Question,
+    ) -> Trust {
+        // Whoever wanted it is gone, and reading changes nothing.
+        if reply.is_closed() {
+            return Trust::Keep;
+        }
+        let (result, trust) = judged(&self.home.join(database::FILE_NAME), "read", look(&session, &mut cursor));
+        match result.transpose() {
+            Some(result) => _ = reply.send(result),
+            None => {
+                let job = ReaderJob { ticket: None, question: question(session, reply) };
+                self.open.push_back(OpenRead { job, cursor });
+            }
+        }
+        trust
     }
 }
 

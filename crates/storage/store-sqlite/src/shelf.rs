@@ -1,17 +1,15 @@
 //! The shelf: small things with a name, in the same file as the sessions and written by the same thread.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tokio::sync::oneshot;
-use vocab::{Durability, Fault, FaultKind, Later, Shelf, ShelfKind, ShelfPlace, Shelved};
+use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfNames, ShelfPlace, Shelved};
 
 use super::leases::now_ms;
 use super::reader::Question;
 use super::rows::{from_int, to_int};
-use super::sync::SyncWish;
 use super::writer::{StoreRequest, Trust, Writer, WriterJob};
 use super::{Attempt, ReplySender, SqliteStore, immediate};
 use store::records;
@@ -82,6 +80,10 @@ impl Shelf for SqliteStore {
         self.ask(|reply| Question::Shelf { kind, owner, limit, reply })
     }
 
+    fn names(&self, kind: ShelfKind, owner: Arc<str>, limit: usize) -> Later<'static, Result<ShelfNames, Fault>> {
+        self.ask(|reply| Question::ShelfNames { kind, owner, limit, reply })
+    }
+
     fn remove(&self, place: ShelfPlace) -> Later<'static, Result<bool, Fault>> {
         self.change(|reply| ShelfWrite::Remove { place, reply })
     }
@@ -94,10 +96,10 @@ impl Shelf for SqliteStore {
 impl Writer {
     pub(super) fn change_shelf(&mut self, connection: &Connection, change: ShelfChange) -> Trust {
         let ShelfChange { what, synced } = change;
-        let trust = match what {
+        let (is_done, trust) = match what {
             ShelfWrite::Put { place, payload, at_most, reply } => {
                 let result = immediate(connection, || put(connection, &place, &payload, at_most));
-                self.answer(reply, result)
+                (result.is_ok(), self.answer(reply, result))
             }
             ShelfWrite::Remove { place, reply } => {
                 let gone = || {
@@ -105,7 +107,7 @@ impl Writer {
                     Ok(connection.execute(sql, params![place.kind.name, &*place.owner, &*place.name])? > 0)
                 };
                 let result = immediate(connection, gone);
-                self.answer(reply, result)
+                (result.is_ok(), self.answer(reply, result))
             }
             ShelfWrite::Clear { kind, owner, reply } => {
                 let gone = || {
@@ -113,21 +115,24 @@ impl Writer {
                     Ok(connection.execute(sql, params![kind.name, &*owner])? as u64)
                 };
                 let result = immediate(connection, gone);
-                self.answer(reply, result)
+                (result.is_ok(), self.answer(reply, result))
             }
         };
         // Of what was refused nobody waits for the disk.
-        let (number, _) = self.syncs.numbers();
-        let does_sync = self.does_sync();
-        let wish = SyncWish { reply: synced, durability: Durability::Now, asked_at: Instant::now() };
-        self.syncs.wait(number, vec![wish], Vec::new(), does_sync);
+        if is_done {
+            self.answer_when_synced(synced);
+        }
         trust
     }
 }
 
 fn put(connection: &Connection, place: &ShelfPlace, payload: &Arc<[u8]>, at_most: Option<u64>) -> Attempt<Shelved> {
     let now = now_ms();
-    let found = get(connection, place)?;
+    // Its payload may be damaged: this is how it is mended.
+    let sql = "SELECT version, created_ms, updated_ms FROM shelf WHERE kind = ?1 AND owner = ?2 AND name = ?3";
+    let numbers = |row: &Row<'_>| Ok((from_int(row.get(0)?), row.get(1)?, row.get(2)?));
+    let key = params![place.kind.name, &*place.owner, &*place.name];
+    let found: Option<(u64, i64, i64)> = connection.query_row(sql, key, numbers).optional()?;
     if found.is_none()
         && let Some(most) = at_most
     {
@@ -140,9 +145,9 @@ fn put(connection: &Connection, place: &ShelfPlace, payload: &Arc<[u8]>, at_most
     }
     let shelved = Shelved {
         place: place.clone(),
-        version: found.as_ref().map_or(0, |found| found.version) + 1,
-        created_ms: found.as_ref().map_or(now, |found| found.created_ms),
-        updated_ms: found.as_ref().map_or(now, |found| now.max(found.updated_ms)),
+        version: found.map_or(0, |(version, ..)| version) + 1,
+        created_ms: found.map_or(now, |(_, created_ms, _)| created_ms),
+        updated_ms: found.map_or(now, |(.., updated_ms)| now.max(updated_ms)),
         payload: payload.clone(),
     };
     connection.execute(
@@ -219,4 +224,15 @@ pub(super) fn list(
     let rows = statement.query_map(params_from_iter(values), |row| shelved(kind, row))?;
     let all: Vec<Result<Shelved, Fault>> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(all.into_iter().filter_map(Result::ok).collect())
+}
+
+pub(super) fn names(connection: &Connection, kind: ShelfKind, owner: &str, limit: usize) -> Attempt<ShelfNames> {
+    let _one_state = connection.unchecked_transaction()?;
+    let sql = "SELECT count(*) FROM shelf WHERE kind = ?1 AND owner = ?2";
+    let total: i64 = connection.query_row(sql, params![kind.name, owner], |row| row.get(0))?;
+    let sql = "SELECT name FROM shelf WHERE kind = ?1 AND owner = ?2 ORDER BY updated_ms DESC, number DESC LIMIT ?3";
+    let mut statement = connection.prepare(sql)?;
+    let name = |row: &Row<'_>| Ok(Arc::from(row.get::<_, String>(0)?));
+    let names = statement.query_map(params![kind.name, owner, to_int(limit.min(LIST_MAX) as u64)], name)?;
+    Ok(ShelfNames { names: names.collect::<rusqlite::Result<_>>()?, total: from_int(total) })
 }

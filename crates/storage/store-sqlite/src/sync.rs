@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 use vocab::{Durability, Fault};
 
 use super::job_queue::JobSender;
-use super::writer::WriterJob;
+use super::writer::{Writer, WriterJob};
 use super::{ReplySender, faults};
 
 /// Whoever has time waits this long at most for somebody to share a sync with.
@@ -330,6 +330,16 @@ impl Syncs {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.in_hurry = false;
+    }
+}
+
+impl Writer {
+    /// For what was committed just now and is no append: answered when it is on the disk.
+    pub(super) fn answer_when_synced(&mut self, reply: ReplySender<()>) {
+        let (number, _) = self.syncs.numbers();
+        let does_sync = self.does_sync();
+        let wish = SyncWish { reply, durability: Durability::Now, asked_at: Instant::now() };
+        self.syncs.wait(number, vec![wish], Vec::new(), does_sync);
     }
 }
 

@@ -16,7 +16,7 @@ const PRICE_KEPT: Duration = Duration::from_secs(10);
 
 /// What is too large for a whole number becomes another one, and is read as the largest.
 const SUMS: &str = "total(calls), 0, total(tokens_input), total(tokens_cache_read), total(tokens_cache_write), \
-     total(tokens_output), max(tokens_estimated), total(cost_nanos), total(unpriced)";
+     total(tokens_output), max(tokens_estimated), total(cost_nanos), total(unpriced), 0";
 
 /// The statements that write them.
 pub(super) struct UsageStatements<'c> {
@@ -102,7 +102,7 @@ impl<'c> UsageStatements<'c> {
 
 pub(super) fn sums(connection: &Connection, query: &UsageQuery) -> Attempt<Vec<UsageSum>> {
     let name = match query.by {
-        UsageBy::Day => "day",
+        UsageBy::Day | UsageBy::MessageDay => "day",
         UsageBy::Model => "model",
         UsageBy::Session | UsageBy::Message => "session",
         UsageBy::Principal => "principal",
@@ -111,9 +111,13 @@ pub(super) fn sums(connection: &Connection, query: &UsageQuery) -> Attempt<Vec<U
     let of_session = if query.session.is_some() { "AND session = ?3" } else { "" };
     let filter = format!("WHERE day BETWEEN ?1 AND ?2 {of_session} GROUP BY {name}");
     let sql = match query.by {
-        UsageBy::Message => format!("SELECT session, sum(messages), 0, 0, 0, 0, 0, 0, 0, 0 FROM said {filter}"),
+        UsageBy::Message => format!("SELECT session, sum(messages), 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM said {filter}"),
+        UsageBy::MessageDay => {
+            let sessions = "count(DISTINCT session)";
+            format!("SELECT day, sum(messages), 0, 0, 0, 0, 0, 0, 0, 0, {sessions} FROM said {filter}")
+        }
         UsageBy::Tool => {
-            format!("SELECT tool, sum(calls), sum(failed), 0, 0, 0, 0, 0, 0, 0 FROM used_tools {filter}")
+            format!("SELECT tool, sum(calls), sum(failed), 0, 0, 0, 0, 0, 0, 0, 0 FROM used_tools {filter}")
         }
         _ => format!("SELECT {name}, {SUMS} FROM used {filter}"),
     };
@@ -165,5 +169,6 @@ fn sum(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
         },
         cost_nanos: number(8)?,
         unpriced: number(9)?,
+        sessions: number(10)?,
     })
 }

@@ -26,7 +26,7 @@ use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, audit, database, lock_file, rows};
+use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows};
 use crate::faults;
 use store::rollup::PriceList;
 use taken::TakenJobs;
@@ -442,10 +442,7 @@ impl Writer {
                 self.answer(reply, result)
             }
             StoreRequest::Shelf(change) => self.change_shelf(connection, *change),
-            StoreRequest::Record { deed, reply } => {
-                let result = audit::record(connection, &deed);
-                self.answer(reply, result)
-            }
+            StoreRequest::Record { deed, reply } => self.record(connection, &deed, reply),
             StoreRequest::Tidy => Trust::Keep,
         }
     }

@@ -58,7 +58,7 @@ pub fn cost_of(prices: Option<&Prices>, usage: &Usage) -> (u64, u64) {
 /// Days in their order, everything else by what it cost, then by how much it was used.
 pub fn sorted(by: UsageBy, mut sums: Vec<UsageSum>) -> Vec<UsageSum> {
     match by {
-        UsageBy::Day => sums.sort_by_key(|sum| sum.name.parse::<i64>().unwrap_or_default()),
+        UsageBy::Day | UsageBy::MessageDay => sums.sort_by_key(|sum| sum.name.parse::<i64>().unwrap_or_default()),
         _ => sums.sort_by(|a, b| {
             let weight = |sum: &UsageSum| (sum.cost_nanos, sum.usage.context(), sum.calls);
             weight(b).cmp(&weight(a)).then_with(|| a.name.cmp(&b.name))

@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use vocab::{Later, Secret};
 use websocket::{
-    Binary, Codec, DialError, DialRequest, Incoming, OnClose, Pings, Role, SocketOptions, WsLimits, dial_tcp, handshake,
+    Binary, Codec, DialError, DialRequest, Incoming, OnClose, Pings, Role, SocketOptions, WsLimits, connect, handshake,
 };
 use wire::{Close, CloseCode};
 
@@ -211,7 +211,9 @@ async fn visit(address: SocketAddr, path: &str) -> Result<Option<String>, DialEr
     let request = DialRequest { host: address.to_string(), path: format!("/{path}"), headers: Vec::new() };
     let options =
         SocketOptions { binary: Binary::Ignored, on_close: OnClose::AtOnce, pings: Pings::NONE, once_known: None };
-    let (mut hears, mut says, _kick) = dial_tcp(&address.to_string(), &request, LIMITS, options).await?;
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (mut hears, mut says, _kick) = connect(stream, &request, LIMITS, options).await?;
     let mut first = None;
     while let Some(message) = poll_fn(|context| hears.poll_receive(context)).await {
         let sent = poll_fn(|context| says.poll_send(context, &message)).await;

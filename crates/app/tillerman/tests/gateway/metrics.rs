@@ -201,6 +201,8 @@ async fn a_store_that_cannot_be_written_is_not_healthy() {
     let Some(_lock) = LockedStore::new(&database) else {
         return println!("SKIP a_store_that_cannot_be_written_is_not_healthy: no python3 with sqlite3");
     };
+    // What was seen is told for a second.
+    std::thread::sleep(Duration::from_millis(1_100));
     let (status, ill) = health(&gateway);
     assert_eq!((status, &ill["status"]), (503, &json!("degraded")), "{ill}");
     assert_ne!(ill["checks"]["store"], "ok");

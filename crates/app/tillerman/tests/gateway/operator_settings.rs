@@ -248,3 +248,20 @@ async fn what_is_laid_over_the_file_is_named_and_a_reload_can_be_tried() {
     assert_eq!(schema["properties"]["server"]["properties"]["token"]["x-settable"], false);
     assert_eq!(schema["properties"]["max_tokens"]["x-settable"], true);
 }
+
+/// Who may come in is part of it: where that cannot be read, the rest must not hold while the file says otherwise.
+#[tokio::test]
+async fn a_change_that_cannot_be_taken_over_whole_changes_nothing() {
+    let place = place();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let tokens = place.home.path().join("tillerman/gateway/tokens.json");
+    std::fs::write(&tokens, "no list").unwrap();
+    let refused = reason(set(&mut socket, "server.queue.cap", json!(9)).await);
+    assert_eq!(refused, "config_invalid");
+    assert_eq!(socket.call("config.get", json!({"path": "server.queue.cap"})).await.unwrap(), 5);
+    assert_eq!(std::fs::read_to_string(place.config_file()).unwrap(), OWN.replace("TOKEN", TOKEN));
+    std::fs::remove_file(&tokens).unwrap();
+    set(&mut socket, "server.queue.cap", json!(9)).await.unwrap();
+    assert_eq!(socket.call("config.get", json!({"path": "server.queue.cap"})).await.unwrap(), 9);
+}

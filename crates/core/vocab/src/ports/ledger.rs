@@ -80,6 +80,8 @@ pub enum UsageBy {
     Tool,
     /// Messages of people, by session: `calls` counts them, and nothing else is filled.
     Message,
+    /// The same by day, and `sessions` says in how many of them.
+    MessageDay,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,6 +102,8 @@ pub struct UsageSum {
     pub calls: u64,
     /// Calls of the tool that failed.
     pub failed: u64,
+    /// Counted by [`UsageBy::MessageDay`] alone.
+    pub sessions: u64,
     pub usage: Usage,
     /// Billionths of a dollar, by the prices of the day on which it was spent.
     pub cost_nanos: u64,
@@ -109,11 +113,12 @@ pub struct UsageSum {
 
 impl UsageSum {
     pub fn none(name: Arc<str>) -> Self {
-        Self { name, calls: 0, failed: 0, usage: Usage::default(), cost_nanos: 0, unpriced: 0 }
+        Self { name, calls: 0, failed: 0, sessions: 0, usage: Usage::default(), cost_nanos: 0, unpriced: 0 }
     }
     pub fn add(&mut self, other: &UsageSum) {
         self.calls = self.calls.saturating_add(other.calls);
         self.failed = self.failed.saturating_add(other.failed);
+        self.sessions = self.sessions.saturating_add(other.sessions);
         self.usage.add(&other.usage);
         self.cost_nanos = self.cost_nanos.saturating_add(other.cost_nanos);
         self.unpriced = self.unpriced.saturating_add(other.unpriced);

@@ -22,6 +22,8 @@ pub trait Shelf: Send + Sync {
         owner: Option<Arc<str>>,
         limit: usize,
     ) -> Later<'static, Result<Vec<Shelved>, Fault>>;
+    /// What there is of this kind and owner, newest first; nothing of it is read.
+    fn names(&self, kind: ShelfKind, owner: Arc<str>, limit: usize) -> Later<'static, Result<ShelfNames, Fault>>;
     /// Whether it was there.
     fn remove(&self, place: ShelfPlace) -> Later<'static, Result<bool, Fault>>;
     /// How many there were.
@@ -35,6 +37,14 @@ pub struct ShelfPlace {
     /// Whose it is: of a kind that goes with its session, the session's id.
     pub owner: Arc<str>,
     pub name: Arc<str>,
+}
+
+/// Things without what is in them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ShelfNames {
+    pub names: Vec<Arc<str>>,
+    /// How many there are, the ones beyond the limit among them.
+    pub total: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -10,6 +10,8 @@ use crate::{Gateway, shape};
 
 /// Bytes of one artifact, as JSON.
 pub const ARTIFACT_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of contents and metadata in one list, as JSON.
+pub const CANVAS_LIST_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Artifacts of one session.
 pub const ARTIFACTS_MAX: u64 = 500;
 
@@ -48,8 +50,10 @@ shape! { result
         "sessionId" session_id: Arc<str>,
         "type" kind: Arc<str>,
         "title" title: Nullable<Arc<str>>,
-        /// Left out where it was not asked for.
+        /// Left out where it was not asked for, or where the list had no more room.
         "content" content: Option<AnyJson>,
+        /// The list had no more room for its content and its metadata; `canvas.get` gives both.
+        "contentOmitted" content_omitted: Option<bool>,
         "metadata" metadata: Nullable<AnyJson>,
         "createdAt" created_at: i64,
         "updatedAt" updated_at: i64,

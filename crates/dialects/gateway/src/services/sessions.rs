@@ -140,10 +140,17 @@ pub struct HistoryWish {
     pub tools: bool,
 }
 
+impl HistoryWish {
+    /// Whether it is a message that is wanted.
+    pub fn takes(&self, entry: &Entry) -> bool {
+        self.before.is_none_or(|before| entry.seq < before) && message(entry, self.tools).is_some()
+    }
+}
+
 /// The newest messages of a conversation, oldest first, and whether there are older ones.
 pub fn history(entries: &[Arc<Entry>], wish: HistoryWish) -> (Vec<HistoryRow>, bool) {
-    let older = entries.iter().rev().filter(|entry| wish.before.is_none_or(|before| entry.seq < before));
-    let mut rows = older.filter_map(|entry| message(entry, wish.tools));
+    let wanted = entries.iter().rev().filter(|entry| wish.takes(entry));
+    let mut rows = wanted.filter_map(|entry| message(entry, wish.tools));
     let mut newest: Vec<HistoryRow> = rows.by_ref().take(wish.limit).collect();
     newest.reverse();
     (newest, rows.next().is_some())

@@ -10,7 +10,6 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::EXPECT;
 use hyper::{Request, Version};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::acp::AcpEvents;
@@ -22,8 +21,6 @@ use crate::sse::SseBody;
 pub enum ReplyBody {
     Empty,
     Whole(Bytes),
-    /// Pieces as they come, until there are no more.
-    Pieces(mpsc::Receiver<Bytes>),
     Events(SseBody),
     Acp(Box<AcpEvents>),
 }
@@ -45,7 +42,6 @@ impl Body for ReplyBody {
             }
             ReplyBody::Events(events) => events.poll_piece(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
             ReplyBody::Acp(events) => events.poll_piece(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
-            ReplyBody::Pieces(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
         }
     }
 
@@ -53,7 +49,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => true,
             ReplyBody::Whole(bytes) => bytes.is_empty(),
-            ReplyBody::Pieces(_) | ReplyBody::Events(_) | ReplyBody::Acp(_) => false,
+            ReplyBody::Events(_) | ReplyBody::Acp(_) => false,
         }
     }
 
@@ -61,7 +57,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => SizeHint::with_exact(0),
             ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            ReplyBody::Pieces(_) | ReplyBody::Events(_) | ReplyBody::Acp(_) => SizeHint::default(),
+            ReplyBody::Events(_) | ReplyBody::Acp(_) => SizeHint::default(),
         }
     }
 }

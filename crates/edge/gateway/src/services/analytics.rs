@@ -1,6 +1,6 @@
 //! Who wrote how much, from the sums of days that the store keeps. No log is read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use dialect_gateway::services::system::*;
 use dialect_gateway::shape::Nullable;
@@ -24,20 +24,17 @@ pub(super) async fn analytics(
     let to = day_of(services.now_ms());
     let from = to - days + 1;
     let sums = |by, from, to| store.usage(UsageQuery { by, from, to, session: None });
-    let (mut daily, mut by_session) = (Vec::new(), HashMap::<SessionId, u64>::new());
-    for day in from..=to {
-        let rows = sums(UsageBy::Message, day, day).await.map_err(refused)?;
-        if rows.is_empty() {
-            continue;
-        }
-        let messages = rows.iter().map(|row| row.calls).sum();
-        daily.push(AnalyticsDay { day: show_day(day), sessions: rows.len() as u64, messages });
-        for row in rows {
-            *by_session.entry(SessionId::from(&*row.name)).or_default() += row.calls;
-        }
-    }
-    let (total_sessions, total_messages) = (by_session.len() as u64, by_session.values().sum::<u64>());
-    let mut busiest: Vec<(SessionId, u64)> = by_session.into_iter().collect();
+    let days = sums(UsageBy::MessageDay, from, to).await.map_err(refused)?;
+    let day = |row: &vocab::UsageSum| {
+        let day = show_day(row.name.parse().ok()?);
+        Some(AnalyticsDay { day, sessions: row.sessions, messages: row.calls })
+    };
+    let daily = days.iter().filter_map(day).collect();
+    let by_session = sums(UsageBy::Message, from, to).await.map_err(refused)?;
+    let mut busiest: Vec<(SessionId, u64)> =
+        by_session.iter().map(|row| (SessionId::from(&*row.name), row.calls)).collect();
+    let (total_sessions, total_messages) =
+        (busiest.len() as u64, busiest.iter().map(|(_, messages)| messages).sum::<u64>());
     busiest.sort_by(|(one, its), (two, others)| others.cmp(its).then_with(|| one.cmp(two)));
     let mut top_sessions = Vec::new();
     for (session, messages) in busiest.into_iter().take(top) {

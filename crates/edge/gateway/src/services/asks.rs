@@ -9,6 +9,7 @@ use dialect_gateway::{GatewayRefusal, Topic};
 use tokio::sync::mpsc;
 use vocab::{Ask, AskEnd, AskEntry, AskId, Body, Entry, Fault, Query, SessionId, Summary};
 
+use super::news::NewsLog;
 use super::{SharedServices, json, lock, refused, sessions};
 
 /// Questions that are known at once; one more is not listed.
@@ -17,18 +18,16 @@ const ASKS_KNOWN_MAX: usize = 10_000;
 const LEFT_SESSIONS_MAX: usize = 1_000;
 /// Ends that are remembered while those are read.
 const ENDED_MAX: usize = 10_000;
-/// News that wait to be told; one more is not.
+/// Questions that wait to be told; one more is not.
 const UNTOLD_MAX: usize = 1_024;
 
-/// Something happened to a question.
-pub(super) enum AskNews {
-    Opened(SessionId, Arc<Entry>),
-    /// `by`: the entry that says how it ended; `None`: its session is gone.
-    Ended {
-        session: SessionId,
-        opened: Arc<Entry>,
-        by: Option<Arc<Entry>>,
-    },
+/// Who is told of questions.
+struct AskListeners {
+    /// Questions that are told once it is known what stands beside them. One more than it takes is not: who misses it finds it in
+    /// the list.
+    opened: mpsc::Sender<(SessionId, Arc<Entry>)>,
+    /// Ends are told at once, so that none is missed: who missed one would go on showing a question that nobody can answer.
+    news: Arc<NewsLog>,
 }
 
 /// Open questions by their sessions.
@@ -36,9 +35,9 @@ pub(super) enum AskNews {
 pub(super) struct AskBook {
     open: HashMap<SessionId, AsksOfSession>,
     count: usize,
-    /// Questions that ended before all logs were looked at; `None`: they were.
+    /// Questions that ended while the logs of earlier processes are still being read; `Read` afterwards.
     ended: EndedEarly,
-    news: Option<mpsc::Sender<AskNews>>,
+    listeners: Option<AskListeners>,
 }
 
 #[derive(Default)]
@@ -66,7 +65,9 @@ impl AskBook {
         for entry in entries {
             match &entry.body {
                 Body::Ask(AskEntry::Opened(ask)) if is_asked_here(ask) && self.insert(session, entry) => {
-                    self.tell(AskNews::Opened(session.clone(), entry.clone()));
+                    if let Some(to) = &self.listeners {
+                        let _ = to.opened.try_send((session.clone(), entry.clone()));
+                    }
                 }
                 Body::Ask(AskEntry::Closed { ask, .. }) => self.close(session, ask, entry),
                 _ => {}
@@ -82,7 +83,7 @@ impl AskBook {
         let Some(of) = self.open.remove(session) else { return };
         self.count -= of.asks.len();
         for opened in of.asks {
-            self.tell(AskNews::Ended { session: session.clone(), opened, by: None });
+            self.tell_end(session, &opened, None);
         }
     }
 
@@ -112,7 +113,7 @@ impl AskBook {
         if of.asks.is_empty() {
             self.open.remove(session);
         }
-        self.tell(AskNews::Ended { session: session.clone(), opened, by: Some(by.clone()) });
+        self.tell_end(session, &opened, Some(by));
     }
 
     /// What is open in a log that was read up to this entry.
@@ -131,10 +132,25 @@ impl AskBook {
         self.learn(session, open, seen);
     }
 
-    fn tell(&self, news: AskNews) {
-        if let Some(to) = &self.news {
-            // Who listens to questions and misses one finds it in the list.
-            let _ = to.try_send(news);
+    /// `by`: the entry that says how it ended; `None`: its session is gone.
+    fn tell_end(&self, session: &SessionId, opened: &Entry, by: Option<&Arc<Entry>>) {
+        let (Some(to), Some(ask)) = (&self.listeners, asked(opened)) else { return };
+        let end = match by.map(|entry| &entry.body) {
+            Some(Body::Ask(AskEntry::Closed { end, .. })) => end.clone(),
+            _ => AskEnd::Withdrawn,
+        };
+        let by = by.and_then(|entry| entry.by.as_ref());
+        if let Some(data) = AskDoneData::of(session, ask, &end, by) {
+            // In the place of the question, for who has read neither.
+            to.news.tell(Topic::Asks, Some(&about(ask)), "ask_done", || json(&data));
+        }
+    }
+
+    /// Unless it has ended meanwhile, which was told then.
+    fn tell_opened(&self, session: &SessionId, ask: &Ask, row: &AskRow) {
+        let is_open = self.open.get(session).is_some_and(|of| of.asks.iter().any(|it| is_about(it, &ask.id)));
+        if let Some(to) = self.listeners.as_ref().filter(|_| is_open) {
+            to.news.tell(Topic::Asks, Some(&about(ask)), "ask", || json(row));
         }
     }
 
@@ -167,44 +183,33 @@ fn is_about(entry: &Entry, ask: &AskId) -> bool {
     asked(entry).is_some_and(|it| it.id == *ask)
 }
 
+/// What is new of a question takes the place of what was told of it.
+fn about(ask: &Ask) -> SessionId {
+    SessionId::from(ask.id.as_str())
+}
+
 /// Tells who listens, from now on until the log is written to no more.
 pub(super) fn announcing(services: &Arc<SharedServices>) {
-    let (news, mut untold) = mpsc::channel(UNTOLD_MAX);
-    lock(&services.counts.0.asks).news = Some(news);
+    let (opened, mut untold) = mpsc::channel(UNTOLD_MAX);
+    lock(&services.counts.0.asks).listeners = Some(AskListeners { opened, news: services.news.clone() });
     let kept = Arc::downgrade(services);
     tokio::spawn(async move {
         if let Some(services) = kept.upgrade() {
             // What cannot be read now is read for whoever wants the list.
             let _ = look_back(&services).await;
         }
-        while let Some(news) = untold.recv().await {
+        while let Some((session, entry)) = untold.recv().await {
             let Some(services) = kept.upgrade() else { return };
-            announce(&services, news).await;
+            announce(&services, &session, &entry).await;
         }
     });
 }
 
-async fn announce(services: &SharedServices, news: AskNews) {
-    let (ask, told) = match &news {
-        AskNews::Opened(session, entry) => {
-            let Some(ask) = asked(entry) else { return };
-            let summary = services.parts.store.summary(session).await.ok().flatten();
-            let row = AskRow::of(session, ask, entry, known(services, session, summary.as_ref()));
-            (ask, row.map(|row| ("ask", json(&row))))
-        }
-        AskNews::Ended { session, opened, by } => {
-            let Some(ask) = asked(opened) else { return };
-            let end = match by.as_ref().map(|entry| &entry.body) {
-                Some(Body::Ask(AskEntry::Closed { end, .. })) => end.clone(),
-                _ => AskEnd::Withdrawn,
-            };
-            let by = by.as_ref().and_then(|entry| entry.by.as_ref());
-            (ask, AskDoneData::of(session, ask, &end, by).map(|data| ("ask_done", json(&data))))
-        }
-    };
-    if let Some((event, data)) = told {
-        // The end takes the place of the question, for who has read neither.
-        services.news.tell(Topic::Asks, Some(&SessionId::from(ask.id.as_str())), event, || data);
+async fn announce(services: &SharedServices, session: &SessionId, entry: &Entry) {
+    let Some(ask) = asked(entry) else { return };
+    let summary = services.parts.store.summary(session).await.ok().flatten();
+    if let Some(row) = AskRow::of(session, ask, entry, known(services, session, summary.as_ref())) {
+        lock(&services.counts.0.asks).tell_opened(session, ask, &row);
     }
 }
 
@@ -332,6 +337,28 @@ mod tests {
             (open(&book), book.count, book.sessions(None)),
             (vec!["one d".to_owned()], 1, HashMap::from([(one, 8)]))
         );
+    }
+
+    /// Nobody takes what is opened from the queue: the store is slow.
+    #[test]
+    fn every_end_is_told_however_many_questions_wait_and_a_question_that_has_ended_is_not() {
+        let (opened_to, _untold) = mpsc::channel(2);
+        let news = Arc::<NewsLog>::default();
+        let start = news.mark();
+        let listeners = Some(AskListeners { opened: opened_to, news: news.clone() });
+        let (mut book, one) = (AskBook { listeners, ..AskBook::default() }, SessionId::from("one"));
+        for number in 0..9 {
+            book.written(&one, &[opened(number + 1, &format!("a{number}"))]);
+        }
+        for number in 0..9 {
+            book.written(&one, &[closed(number + 20, &format!("a{number}"))]);
+        }
+        let late = opened(1, "a0");
+        let known = AskedIn { title: None, cwd: None, is_attended: false };
+        let row = AskRow::of(&one, asked(&late).unwrap(), &late, known).unwrap();
+        book.tell_opened(&one, asked(&late).unwrap(), &row);
+        let told: Vec<&str> = news.since(&[Topic::Asks], start).0.iter().map(|it| it.event).collect();
+        assert_eq!(told, ["ask_done"; 9]);
     }
 
     #[test]

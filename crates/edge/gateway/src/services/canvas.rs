@@ -57,10 +57,9 @@ pub(super) async fn carry_out(
             CanvasAnswer::Got(CanvasGetResult { artifact: artifact(&found, true)? })
         }
         CanvasCall::List { limit, with_content } => {
-            let all = usize::try_from(ARTIFACTS_MAX).unwrap_or(usize::MAX);
-            let found = shelf.list(CANVAS, Some(owner), all).await.map_err(refused)?;
-            let shown = found.iter().take(limit).map(|it| artifact(it, with_content)).collect::<Result<_, _>>()?;
-            CanvasAnswer::Listed(CanvasListResult { artifacts: shown, total: found.len() as u64 })
+            let found = shelf.names(CANVAS, owner.clone(), limit).await.map_err(refused)?;
+            let artifacts = listed(services, found.names.into_iter().map(place), with_content).await?;
+            CanvasAnswer::Listed(CanvasListResult { artifacts, total: found.total })
         }
         CanvasCall::Delete { artifact } => {
             let deleted = shelf.remove(place(artifact)).await.map_err(refused)?;
@@ -71,6 +70,40 @@ pub(super) async fn carry_out(
             CanvasAnswer::Cleared(CanvasClearResult { cleared })
         }
     })
+}
+
+/// One after the other, so that no more than the answer and one artifact are in memory. What is damaged is left out: one must not
+/// hide all others.
+async fn listed(
+    services: &SharedServices,
+    places: impl Iterator<Item = ShelfPlace>,
+    with_content: bool,
+) -> Result<Vec<Artifact>, GatewayRefusal> {
+    let (mut shown, mut room, mut fault) = (Vec::new(), Some(CANVAS_LIST_BYTES_MAX), None);
+    for place in places {
+        let found = match services.parts.shelf.get(place).await {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(why) => {
+                fault = Some(why);
+                continue;
+            }
+        };
+        let mut artifact = artifact(&found, with_content)?;
+        let bytes = |json: &AnyJson| json.0.as_str().len();
+        let needs = artifact.content.as_ref().map_or(0, bytes) + artifact.metadata.0.as_ref().map_or(0, bytes);
+        // The newest have theirs; from the first on that has no room, nobody has.
+        room = room.and_then(|room| room.checked_sub(needs));
+        if room.is_none() {
+            (artifact.content, artifact.metadata) = (None, Nullable(None));
+            artifact.content_omitted = Some(true);
+        }
+        shown.push(artifact);
+    }
+    match fault {
+        Some(fault) if shown.is_empty() => Err(refused(fault)),
+        _ => Ok(shown),
+    }
 }
 
 fn limit(message: String) -> GatewayRefusal {
@@ -104,6 +137,7 @@ fn artifact(shelved: &Shelved, with_content: bool) -> Result<Artifact, GatewayRe
         kind: kept.kind.into(),
         title: Nullable(kept.title.map(Into::into)),
         content: with_content.then(|| any(kept.content)),
+        content_omitted: None,
         metadata: Nullable(kept.metadata.map(any)),
         created_at: shelved.created_ms,
         updated_at: shelved.updated_ms,

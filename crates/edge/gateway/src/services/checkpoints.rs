@@ -4,7 +4,8 @@
 mod text;
 mod unasked;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use dialect_gateway::services::memory::*;
@@ -13,7 +14,7 @@ use dialect_gateway::{GatewayAnswer, GatewayRefusal};
 use serde::{Deserialize, Serialize};
 use vocab::{Body, Entry, SessionId, ShelfKind, ShelfPlace, Shelved, TurnId, active_path};
 
-use super::{SharedServices, incident, refused, sessions};
+use super::{SharedServices, incident, lock, refused, sessions};
 
 pub(super) use unasked::{FullRuns, writing};
 
@@ -58,6 +59,20 @@ fn place(session: &SessionId) -> ShelfPlace {
     ShelfPlace { kind: CHECKPOINT, owner: session.as_str().into(), name: NEWEST.into() }
 }
 
+/// Of each session one is written at a time; no session waits for another, whose log may be slow to read.
+#[derive(Default)]
+pub(super) struct CheckpointTurns(Mutex<HashMap<SessionId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl CheckpointTurns {
+    fn of(&self, session: &SessionId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = lock(&self.0);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
+        turns.insert(session.clone(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
 /// Behind this run. Several connections may ask for the same one, so it is written once.
 pub(super) async fn write(
     services: &SharedServices,
@@ -65,7 +80,8 @@ pub(super) async fn write(
     turn: TurnId,
 ) -> Result<GatewayAnswer, GatewayRefusal> {
     let written = async {
-        let _one_at_a_time = services.checkpoints.lock().await;
+        let turn_of_session = services.checkpoints.of(&session);
+        let _one_at_a_time = turn_of_session.lock().await;
         write_once(services, &session, &turn).await
     };
     let namespace = tokio::time::timeout(WAIT_MAX, written)

@@ -66,7 +66,7 @@ impl LogWatch for GatewayCounts {
         lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);
         self.0.deletions.tell(session);
-        // In the place of nothing: what the engine still says of the session must not take its place.
+        // Without `about`: a later `session` item must not replace the news of the deletion.
         self.0.news.tell(Topic::Sessions, None, "session", || json(&deleted_news(session)));
     }
 

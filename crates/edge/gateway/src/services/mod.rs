@@ -48,7 +48,7 @@ use crate::server::ServerLoad;
 use crate::state::ServerState;
 use asks::AskBook;
 use board::Board;
-use checkpoints::FullRuns;
+use checkpoints::{CheckpointTurns, FullRuns};
 use counters::Counters;
 use deletions::Deletions;
 use lane_history::RunHistory;
@@ -135,8 +135,7 @@ struct SharedServices {
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
-    /// Held while one is written.
-    checkpoints: tokio::sync::Mutex<()>,
+    checkpoints: CheckpointTurns,
     connections: AtomicU64,
     process_use: Mutex<ProcessUse>,
     /// Once it runs.
@@ -164,7 +163,7 @@ impl GatewayService {
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
-            checkpoints: tokio::sync::Mutex::default(),
+            checkpoints: CheckpointTurns::default(),
             connections: AtomicU64::new(0),
             process_use: Mutex::default(),
             server: OnceLock::new(),
@@ -248,7 +247,7 @@ impl SharedServices {
     }
 }
 
-/// Every change below is one call of what it guards, so that a panic elsewhere leaves it whole.
+/// Each critical section is one call, so a poisoned lock guards a whole value.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -260,9 +259,8 @@ pub struct ConnectionService {
     /// Who did it, for the audit.
     principal: PrincipalCell,
     login: LoginPort,
-    /// Which call for news is the newest.
-    news_asked: Arc<news::NewestCall>,
-    /// The same of those that wait for the end of the attached session.
+    news_asked: Arc<news::NewsCalls>,
+    /// Which call is the newest of those that wait for the end of the attached session.
     attached_asked: Arc<news::NewestCall>,
     /// While it hears of all questions and may answer them.
     answering: Mutex<Option<AnswersForAll>>,

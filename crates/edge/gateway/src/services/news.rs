@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dialect_gateway::{GatewayAnswer, GatewayRefusal, NewsItem, NewsMark, Topic};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use vocab::{Json, SessionId};
 
 use super::{SharedServices, json, lock, metrics};
@@ -19,11 +20,11 @@ const LOG_LINES: usize = 2_000;
 /// News in one answer.
 const NEWS_AT_ONCE: usize = 256;
 /// Counters are told so often to who wants them.
-const METRICS_MS: u64 = 5_000;
+const METRICS_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub(super) struct NewsLog {
-    /// Somebody has a mark. Before that there is nobody whom anything could be told behind one.
+    /// Set with the first mark; before that nobody could ask for news, so none are kept.
     is_read: AtomicBool,
     kept: Mutex<KeptNews>,
     told: Notify,
@@ -72,13 +73,13 @@ impl NewsLog {
         self.told.notify_waiters();
     }
 
-    fn mark(&self) -> NewsMark {
+    pub(super) fn mark(&self) -> NewsMark {
         self.is_read.store(true, Ordering::Release);
         NewsMark(lock(&self.kept).number)
     }
 
     /// What is new of these topics, oldest first, and how far that goes.
-    fn since(&self, topics: &[Topic], after: NewsMark) -> (Vec<NewsItem>, NewsMark) {
+    pub(super) fn since(&self, topics: &[Topic], after: NewsMark) -> (Vec<NewsItem>, NewsMark) {
         let kept = lock(&self.kept);
         let wanted = kept.items.range(after.0 + 1..).filter(|(_, (item, _))| topics.contains(&item.topic));
         let found: Vec<(u64, NewsItem)> =
@@ -137,16 +138,36 @@ impl NewestCall {
     }
 }
 
+/// What a connection's calls for news share.
+#[derive(Default)]
+pub(super) struct NewsCalls {
+    newest: NewestCall,
+    /// When it is told counters next, while it wants them. A call is over with whatever is new; the time must not begin anew with
+    /// the next one.
+    metrics_due: Mutex<Option<Instant>>,
+}
+
+impl NewsCalls {
+    fn metrics_due(&self, topics: &[Topic]) -> Option<Instant> {
+        let mut due = lock(&self.metrics_due);
+        *due = topics.contains(&Topic::Metrics).then(|| due.unwrap_or_else(|| Instant::now() + METRICS_EVERY));
+        *due
+    }
+    fn told_metrics(&self) {
+        *lock(&self.metrics_due) = Some(Instant::now() + METRICS_EVERY);
+    }
+}
+
 pub(super) async fn news(
     services: Arc<SharedServices>,
-    calls: Arc<NewestCall>,
+    calls: Arc<NewsCalls>,
     topics: Vec<Topic>,
     after: Option<NewsMark>,
 ) -> Result<GatewayAnswer, GatewayRefusal> {
-    let mine = calls.next();
+    let mine = calls.newest.next();
     let log = services.news.clone();
     let mut mark = after.unwrap_or_else(|| log.mark());
-    let wants_metrics = topics.contains(&Topic::Metrics);
+    let metrics_due = calls.metrics_due(&topics);
     loop {
         // It is listened before anything is looked at, so that nothing slips by.
         let told = log.told.notified();
@@ -154,23 +175,24 @@ pub(super) async fn news(
         told.as_mut().enable();
         let (mut items, now) = log.since(&topics, mark);
         mark = now;
+        if metrics_due.is_some_and(|due| due <= Instant::now()) {
+            calls.told_metrics();
+            let data = json(&metrics(&services));
+            items.push(NewsItem { topic: Topic::Metrics, event: "metrics", data });
+        }
         if !items.is_empty() {
             return Ok(GatewayAnswer::News { items, mark });
         }
-        let pause = async {
-            match wants_metrics {
-                true => tokio::time::sleep(Duration::from_millis(METRICS_MS)).await,
-                false => std::future::pending().await,
+        let due = async {
+            match metrics_due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
             () = told => {}
-            () = calls.until_newer(mine) => return Ok(GatewayAnswer::News { items, mark }),
-            () = pause => {
-                let data = json(&metrics(&services));
-                items.push(NewsItem { topic: Topic::Metrics, event: "metrics", data });
-                return Ok(GatewayAnswer::News { items, mark });
-            }
+            () = due => {}
+            () = calls.newest.until_newer(mine) => return Ok(GatewayAnswer::News { items, mark }),
         }
     }
 }

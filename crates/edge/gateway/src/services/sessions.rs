@@ -7,11 +7,13 @@ use dialect_gateway::services::sessions::*;
 use dialect_gateway::services::system::{CompactionRow, ContextResult, ContextRow};
 use dialect_gateway::shape::Nullable;
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
-use vocab::{Body, BranchEntry, FaultKind, SessionId, Skim, SkimFor, Summary};
+use vocab::{Body, BranchEntry, Entry, Fault, FaultKind, SessionId, Skim, SkimFor, Summary};
 
 use super::board::{idle, lane};
 use super::{ServiceSettings, SharedServices, refused};
 
+/// Entries of a log that are read at once for its newest messages.
+const HISTORY_PAGE: u64 = 256;
 /// Compactions of a session that are told.
 const COMPACTIONS_MAX: usize = 50;
 /// Looks at its log for them, each at some thousand entries.
@@ -89,7 +91,14 @@ pub(super) async fn get(
     let summary = store.summary(&session).await.map_err(refused)?;
     let (summary, entries) = match summary {
         Some(summary) => {
-            let entries = store.conversation(&session, summary.last_seq).await.map_err(refused)?;
+            let read = |after, limit| {
+                let page = store.read(&session, after, limit);
+                async move { Ok(page.await?.entries) }
+            };
+            let entries = match newest(read, summary.last_seq, wish).await.map_err(refused)? {
+                Some(entries) => entries,
+                None => store.conversation(&session, summary.last_seq).await.map_err(refused)?,
+            };
             (summary, entries)
         }
         None if is_own || glance.is_some() => (unwritten(services, &session, glance.as_deref()), Vec::new()),
@@ -110,6 +119,37 @@ pub(super) async fn get(
         title: summary.title.clone(),
         id: session.to_string(),
     })
+}
+
+/// The newest messages of the active path, as many as are wanted and at least one more where there are more. Read from the end,
+/// a page at a time: what is older costs nothing. `None`: the path leads to an entry that is not there, and whoever knows about
+/// damage has to be asked.
+async fn newest<F>(
+    read: impl Fn(u64, usize) -> F,
+    last_seq: u64,
+    wish: HistoryWish,
+) -> Result<Option<Vec<Arc<Entry>>>, Fault>
+where
+    F: Future<Output = Result<Vec<Arc<Entry>>, Fault>>,
+{
+    let (mut found, mut upto, mut wanted) = (Vec::new(), last_seq, last_seq);
+    while wanted > 0 && found.len() <= wish.limit {
+        let start = upto.saturating_sub(HISTORY_PAGE);
+        let page = read(start, (upto - start) as usize).await?;
+        for entry in page.into_iter().rev() {
+            if entry.seq == wanted {
+                wanted = entry.parent;
+                found.extend(wish.takes(&entry).then_some(entry));
+            }
+        }
+        if wanted > start {
+            return Ok(None);
+        }
+        // What stands between is on another branch.
+        upto = wanted;
+    }
+    found.reverse();
+    Ok(Some(found))
 }
 
 /// A session of which nothing is on the disk: a name, and perhaps how it stands.
@@ -192,4 +232,77 @@ async fn compactions(
         }
     }
     Ok(Some(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use vocab::{Part, UserFrom};
+
+    use super::*;
+
+    /// Every third entry is a message; the parent is the one before unless `parent_of` says otherwise.
+    fn log(len: u64, parent_of: impl Fn(u64) -> Option<u64>) -> Vec<Arc<Entry>> {
+        let entry = |seq: u64| {
+            let body = match seq % 3 {
+                0 => Body::User { turn: None, parts: vec![Part::text(seq.to_string())], from: UserFrom::Prompt },
+                _ => Body::Branch(BranchEntry::Moved { to: 0 }),
+            };
+            let parent = parent_of(seq).unwrap_or(seq - 1);
+            Arc::new(Entry { seq, parent, at_ms: 0, body, by: None })
+        };
+        (1..=len).map(entry).collect()
+    }
+
+    async fn read_from(log: &[Arc<Entry>], wish: HistoryWish) -> (Option<Vec<Arc<Entry>>>, usize) {
+        let read = Cell::new(0);
+        let page = |after: u64, limit: usize| {
+            let page: Vec<_> = log.iter().filter(|it| it.seq > after).take(limit).cloned().collect();
+            read.set(read.get() + page.len());
+            std::future::ready(Ok(page))
+        };
+        let last = log.last().map_or(0, |it| it.seq);
+        (newest(page, last, wish).await.unwrap(), read.get())
+    }
+
+    #[tokio::test]
+    async fn the_newest_message_of_a_long_log_costs_a_page() {
+        let wish = HistoryWish { limit: 1, before: None, tools: false };
+        let (found, read) = read_from(&log(100_000, |_| None), wish).await;
+        assert_eq!(found.unwrap().last().unwrap().seq, 99_999);
+        assert!(read <= HISTORY_PAGE as usize, "{read} entries were read");
+    }
+
+    #[tokio::test]
+    async fn a_history_from_the_end_is_that_of_the_whole_conversation() {
+        // From 1,500 on it goes on behind 700, and once more behind 650.
+        let branches = |seq| match seq {
+            1_500 => Some(700),
+            1_600 => Some(650),
+            _ => None,
+        };
+        for (len, has_branches) in [(0, false), (1, false), (2_000, false), (2_000, true)] {
+            let log = log(len, |seq| branches(seq).filter(|_| has_branches));
+            let whole = vocab::conversation(&log);
+            for limit in [0, 1, 7, 120, 133, 500, 5_000] {
+                for before in [None, Some(1), Some(655), Some(1_601)] {
+                    let wish = HistoryWish { limit, before, tools: true };
+                    let (found, _) = read_from(&log, wish).await;
+                    let (rows, more) = history(&found.unwrap(), wish);
+                    let (wanted, wanted_more) = history(&whole, wish);
+                    let numbers = |rows: &[HistoryRow]| rows.iter().map(|it| it.seq).collect::<Vec<_>>();
+                    assert_eq!((numbers(&rows), more), (numbers(&wanted), wanted_more), "{wish:?}");
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_into_nothing_is_said() {
+        let mut damaged = log(600, |_| None);
+        damaged.remove(299);
+        let wish = HistoryWish { limit: 500, before: None, tools: false };
+        assert_eq!(read_from(&damaged, wish).await.0, None);
+    }
 }

@@ -7,16 +7,16 @@ use gateway::{Access, TokenFile, add_token};
 use crate::logout::{is_known, logged_in};
 use crate::server::{Playing, TOKEN, bearer, dial, get, start, token_access};
 
-fn named(playing: &Playing, name: &str, scopes: Scopes) -> String {
+async fn named(playing: &Playing, name: &str, scopes: Scopes) -> String {
     let token = add_token(&TokenFile::new(&playing.home.path().join("gateway")), name, scopes).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     token.expose().to_owned()
 }
 
 #[tokio::test]
 async fn a_token_with_many_browsers_ends_its_own_oldest_and_nobody_elses() {
     let playing = start(token_access()).await;
-    let chats = named(&playing, "chats", Scopes::CHAT);
+    let chats = named(&playing, "chats", Scopes::CHAT).await;
     let operator = logged_in(&playing, TOKEN).await;
     let mut of_operator = dial(playing.address, "/", &[("Cookie", &operator)]).await.expect("a socket");
     let (first, second) = (logged_in(&playing, &chats).await, logged_in(&playing, &chats).await);
@@ -66,7 +66,7 @@ async fn a_good_cookie_counts_wherever_it_stands_among_others() {
 #[tokio::test]
 async fn a_connection_stays_with_the_token_that_it_came_with() {
     let playing = start(token_access()).await;
-    let chats = named(&playing, "chats", Scopes::CHAT);
+    let chats = named(&playing, "chats", Scopes::CHAT).await;
     let by_token = bearer(&chats);
     let mut socket = dial(playing.address, "/", &[("Authorization", &by_token)]).await.expect("a socket");
     assert_eq!(socket.ask(&format!("login {TOKEN}")).await.as_deref(), Some("Taken"));
@@ -75,7 +75,7 @@ async fn a_connection_stays_with_the_token_that_it_came_with() {
     assert_eq!(stranger.ask(&format!("login {chats}")).await.as_deref(), Some("welcome chats"));
     assert_eq!(stranger.ask(&format!("login {TOKEN}")).await.as_deref(), Some("Taken"));
     let open = start(Access::default()).await;
-    let chats = named(&open, "chats", Scopes::CHAT);
+    let chats = named(&open, "chats", Scopes::CHAT).await;
     let mut user = dial(open.address, "/", &[]).await.expect("a socket");
     assert_eq!(user.ask(&format!("login {chats}")).await.as_deref(), Some("welcome chats"), "on top of who they are");
     assert!(user.ask("who").await.expect("an answer").starts_with("user:"));

@@ -1,12 +1,14 @@
 //! The end: everybody is told, files go, and a second server in the same home is refused.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gateway::{Access, GatewayFile, ServerOptions};
+use gateway::{Access, GatewayFile, HealthReport, ServerHooks, ServerOptions};
+use vocab::Later;
 
 use crate::no_hooks::NoHooks;
-use crate::server::{dial, get, start, start_with};
+use crate::server::{dial, get, http, start, start_with, start_with_hooks};
 
 #[tokio::test]
 async fn everybody_is_told_and_nothing_is_left() {
@@ -41,6 +43,44 @@ async fn it_is_ready_when_it_is_told_and_not_while_it_ends() {
     let client = dial(playing.address, "/", &[]).await.expect("a socket");
     playing.handle.ending().ask("shutdown");
     drop(client);
+}
+
+/// Counts how often it is looked whether we are well, which is a write.
+#[derive(Default)]
+struct CountedHealth(AtomicUsize);
+
+impl ServerHooks for CountedHealth {
+    fn health(&self) -> Later<'static, HealthReport> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            HealthReport { serves: true, json: "{}".to_owned() }
+        })
+    }
+    fn schema(&self) -> Arc<str> {
+        "{}".into()
+    }
+    fn metrics(&self) -> String {
+        String::new()
+    }
+    fn note(&self, _: &str) {}
+}
+
+/// Strangers may ask, and leave before they hear.
+#[tokio::test]
+async fn whoever_asks_how_we_are_causes_at_most_one_look_a_second() {
+    let hooks = Arc::<CountedHealth>::default();
+    let playing = start_with_hooks(|_| {}, hooks.clone()).await;
+    let since = std::time::Instant::now();
+    for _ in 0..5 {
+        let early = http(playing.address, "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let _ = tokio::time::timeout(Duration::from_millis(20), early).await;
+    }
+    for path in ["/health", "/readyz", "/health", "/readyz"] {
+        assert_eq!(get(&playing, path, "").await.0, 200, "{path}");
+    }
+    let looks = hooks.0.load(Ordering::Relaxed) as u64;
+    assert!(looks <= since.elapsed().as_secs() + 1, "{looks} looks in {:?}", since.elapsed());
 }
 
 #[tokio::test]

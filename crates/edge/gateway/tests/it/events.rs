@@ -36,11 +36,11 @@ async fn the_dialect_of_the_root_tells_and_a_revoked_token_ends_it() {
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-type: text/event-stream"), "{head}");
     assert!(head.contains("event: result\ndata: {\"id\":0,\"method\":\"events.subscribe\""), "{head}");
     assert!(head.contains("\"afterSeq\":7.1") || head.contains("\"afterSeq\":\"7.1\""), "{head}");
-    assert_eq!(playing.handle.open().1, 1);
+    assert_eq!(playing.handle.counter()().sockets, 1);
     playing.handle.access().set(Access { token: Secret::new("another"), ..Access::default() }).expect("set");
     until(&mut stream, "0\r\n\r\n").await;
     for _ in 0..200 {
-        if playing.handle.open().1 == 0 {
+        if playing.handle.counter()().sockets == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

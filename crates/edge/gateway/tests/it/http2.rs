@@ -126,7 +126,7 @@ async fn g2_no_page_of_another_origin_gets_in_over_http2() {
     let good = bearer(TOKEN);
     let credentials = [None, Some(("authorization", &*good)), Some(("cookie", &*cookie))];
     let mut browser = Browser::at(playing.address).await;
-    let open = playing.handle.open().1;
+    let open = playing.handle.counter()().sockets;
     let own = playing.address.to_string();
     for credential in credentials {
         for (host, origin, expected) in foreign_mixes(playing.address.port()) {
@@ -153,7 +153,7 @@ async fn g2_no_page_of_another_origin_gets_in_over_http2() {
             assert_eq!(answer.expect("an answer").0, expected, "{host} {headers:?}");
         }
     }
-    assert_eq!(playing.handle.open().1, open, "nothing was opened for them");
+    assert_eq!(playing.handle.counter()().sockets, open, "nothing was opened for them");
     // Who may come does, with the same credentials still.
     for origin in [&*format!("http://{own}"), "https://app.example"] {
         for credential in credentials.into_iter().flatten() {
@@ -181,5 +181,5 @@ async fn g2_there_are_no_sockets_over_http2() {
         let answer = Browser::at(playing.address).await.asks(request(Method::GET, &own, "/ws", &headers, "")).await;
         assert!(answer.as_ref().is_some_and(|(status, _)| *status >= 400), "{origin:?}: {answer:?}");
     }
-    assert_eq!(playing.handle.open().1, 0);
+    assert_eq!(playing.handle.counter()().sockets, 0);
 }

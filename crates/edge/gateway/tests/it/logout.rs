@@ -25,7 +25,7 @@ async fn everywhere_ends_all_browsers_of_the_same_token_with_their_sockets_and_n
     let playing = start(token_access()).await;
     let store = TokenFile::new(&playing.home.path().join("gateway"));
     let named = add_token(&store, "ann", Scopes::ALL).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     let (one, two) = (logged_in(&playing, TOKEN).await, logged_in(&playing, TOKEN).await);
     let anns = logged_in(&playing, named.expose()).await;
     let mut socket = dial(playing.address, "/", &[("Cookie", &two)]).await.expect("a socket");
@@ -100,7 +100,7 @@ async fn a_restart_logs_no_browser_out_and_none_in_that_was_out() {
     let playing = start(token_access()).await;
     let store = TokenFile::new(&playing.home.path().join("gateway"));
     let named = add_token(&store, "ann", Scopes::READ).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     let (stays, leaves) = (logged_in(&playing, TOKEN).await, logged_in(&playing, TOKEN).await);
     let anns = logged_in(&playing, named.expose()).await;
     assert_eq!(call(&playing, "POST", "/api/logout", &format!("Cookie: {leaves}\r\n"), "").await.0, 200);

@@ -146,7 +146,9 @@ pub(crate) fn plain() -> SocketOptions {
 
 pub(crate) async fn dial(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Client, DialError> {
     let request = request(address, path, headers);
-    let (hears, says, kick) = websocket::dial_tcp(&address.to_string(), &request, LIMITS, plain()).await?;
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (hears, says, kick) = websocket::connect(stream, &request, LIMITS, plain()).await?;
     Ok(Client { hears, says, _kick: kick })
 }
 

@@ -12,7 +12,7 @@ async fn a_named_token_may_do_less_and_ends_with_its_sockets() {
     let store = TokenFile::new(&playing.home.path().join("gateway"));
     let chat = add_token(&store, "ci", Scopes::READ.and(Scopes::CHAT)).expect("a token");
     let read = add_token(&store, "board", Scopes::READ).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     let chat = bearer(chat.expose());
     let mut bot = dial(playing.address, "/serve", &[("Authorization", &chat)]).await.expect("a socket");
     assert_eq!(bot.ask("who").await.as_deref(), Some("token:ci Scopes(3) ci"));
@@ -20,7 +20,7 @@ async fn a_named_token_may_do_less_and_ends_with_its_sockets() {
     assert_eq!(refused(playing.address, "/serve", &[("Authorization", &read)]).await, 403);
     let mut board = dial(playing.address, "/", &[("Authorization", &read)]).await.expect("a socket");
     assert!(revoke_token(&store, "ci").expect("a file"));
-    playing.handle.look();
+    playing.handle.look().await;
     assert_eq!(bot.close_of_server().await.expect("a close").0, 1008);
     assert_eq!(refused(playing.address, "/serve", &[("Authorization", &chat)]).await, 401);
     assert_eq!(board.ask("hello").await.as_deref(), Some("hello"), "another token goes on");
@@ -46,12 +46,12 @@ async fn g1_a_token_that_is_made_or_replaced_holds_without_a_new_start() {
     let home = playing.home.path().join("gateway");
     dial(playing.address, "/serve", &[]).await.expect("our own process");
     let first = make_main_token(&home).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     assert_eq!(refused(playing.address, "/serve", &[]).await, 401, "everybody has to show it");
     let old = bearer(first.expose());
     let mut client = dial(playing.address, "/", &[("Authorization", &old)]).await.expect("a socket");
     let second = make_main_token(&home).expect("a token");
-    playing.handle.look();
+    playing.handle.look().await;
     assert_eq!(client.close_of_server().await.expect("a close").0, 1008, "what the old one opened ends");
     assert_eq!(refused(playing.address, "/serve", &[("Authorization", &old)]).await, 401);
     let new = bearer(second.expose());

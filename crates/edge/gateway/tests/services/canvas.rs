@@ -94,3 +94,37 @@ fn a_session_has_five_hundred_and_what_is_switched_off_is_refused() {
         assert_eq!(play.error(at, "canvas.list", json!({})).await, (-2, "feature_disabled".into()));
     });
 }
+
+/// Ten artifacts of nearly a megabyte each.
+#[test]
+fn a_list_has_a_bound_and_says_of_whom_it_leaves_the_content_out() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.result(at, "sessions.create", json!({"sessionId": "ws:a"})).await;
+        let large = "x".repeat(1_000_000);
+        for number in 0..10 {
+            let put = json!({"sessionId": "ws:a", "artifactId": format!("a{number}"), "type": "note", "content": large,
+                "metadata": {"n": number}});
+            play.result(at, "canvas.put", put).await;
+        }
+        let list = play.result(at, "canvas.list", json!({"sessionId": "ws:a"})).await;
+        let rows = list["artifacts"].as_array().unwrap();
+        assert_eq!((rows.len(), &list["total"]), (10, &json!(10)));
+        let shown: Vec<bool> = rows.iter().map(|row| row.get("content").is_some()).collect();
+        assert_eq!(shown, [vec![true; 8], vec![false; 2]].concat(), "the newest have theirs");
+        let omitted: Vec<bool> = rows.iter().map(|row| row["contentOmitted"] == true).collect();
+        assert_eq!(omitted, [vec![false; 8], vec![true; 2]].concat());
+        assert_eq!((&rows[7]["metadata"]["n"], &rows[9]["metadata"]), (&json!(2), &json!(null)));
+        let got = play.result(at, "canvas.get", json!({"sessionId": "ws:a", "artifactId": "a0"})).await;
+        assert_eq!(got["artifact"]["content"].as_str().map(str::len), Some(large.len()));
+        for wish in [json!({"sessionId": "ws:a", "limit": 1}), json!({"sessionId": "ws:a", "includeContent": false})] {
+            let list = play.result(at, "canvas.list", wish).await;
+            let rows = list["artifacts"].as_array().unwrap();
+            assert_eq!(list["total"], 10);
+            assert!(rows.iter().all(|row| row.get("contentOmitted").is_none() && !row["metadata"].is_null()), "{list}");
+        }
+        let given = play.shelf.given_max.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(given <= 1_100_000, "{given} bytes of artifacts at once");
+    });
+}

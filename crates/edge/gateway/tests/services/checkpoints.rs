@@ -234,3 +234,19 @@ fn a_run_that_goes_on_after_a_restart_has_one_too() {
         assert_eq!(kept(&mut play, "ws:a").await["runId"], "t1");
     });
 }
+
+#[test]
+fn a_session_whose_checkpoint_is_stuck_keeps_no_other_waiting() {
+    paused(async {
+        let mut play = Play::new();
+        let (one, two) = (play.connect(), play.connect());
+        *play.shelf.stuck.lock().unwrap() = Some("ws:a".into());
+        play.send(one, &json!({"id": 9, "method": "agent.send", "params": {"sessionId": "ws:a", "message": FULL}}))
+            .await;
+        play.heard(one, Duration::from_millis(100)).await;
+        let since = tokio::time::Instant::now();
+        let heard = full(&mut play, two, "ws:b").await;
+        assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+        assert_eq!(warned(&heard, 1)[0]["actions"]["checkpointSaved"], true, "{heard:?}");
+    });
+}

@@ -146,6 +146,25 @@ fn news_come_to_who_subscribed_and_to_nobody_else() {
     });
 }
 
+/// Every second something is new, of a topic that is listened to or of another one.
+#[test]
+fn counters_are_told_on_a_gateway_that_is_never_quiet() {
+    for topics in [json!(["metrics"]), json!(["logs", "metrics"])] {
+        paused(async {
+            let mut play = Play::new();
+            let watcher = play.connect();
+            play.send(watcher, &json!({"id": 6, "method": "events.subscribe", "params": {"topics": topics}})).await;
+            let mut heard = Vec::new();
+            for _ in 0..16 {
+                play.service.log("info", "busy");
+                heard.extend(play.heard(watcher, Duration::from_millis(1_000)).await);
+            }
+            let told = heard.iter().filter(|it| it["event"] == "metrics").count();
+            assert_eq!(told, 3, "{topics}: {heard:?}");
+        });
+    }
+}
+
 #[test]
 fn who_logs_in_is_known_and_a_wrong_token_is_not() {
     paused(async {

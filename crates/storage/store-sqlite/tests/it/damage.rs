@@ -330,3 +330,19 @@ async fn damage_in_an_older_database_keeps_nobody_from_it_and_is_kept() {
         store.append(&acquired.lease, vec![said(6, "and on")], Durability::Commit).await.unwrap();
     }
 }
+
+/// Its fault says to put it there anew; so that has to work.
+#[tokio::test]
+async fn a_damaged_thing_on_the_shelf_can_be_replaced() {
+    use vocab::{Shelf, ShelfKind, ShelfPlace};
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let kind = ShelfKind { name: "k", goes_with_session: false };
+    let at = ShelfPlace { kind, owner: "".into(), name: "n".into() };
+    let first = store.put(at.clone(), b"one".as_slice().into(), Some(1)).await.unwrap();
+    raw(home.path()).execute("UPDATE shelf SET payload = x'00'", []).unwrap();
+    assert_eq!(store.get(at.clone()).await.unwrap_err().kind, FaultKind::Store);
+    let second = store.put(at.clone(), b"two".as_slice().into(), Some(1)).await.unwrap();
+    assert_eq!((second.version, second.created_ms), (2, first.created_ms), "it is still the same thing");
+    assert_eq!(store.get(at).await, Ok(Some(second)));
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use store_sqlite::SqliteStore;
-use vocab::{Durability, Store};
+use vocab::{Deed, Durability, Principal, ShelfKind, ShelfPlace, Store};
 
 use crate::kit::{self, new_session, rounds, said, tell, texts};
 
@@ -403,4 +403,54 @@ fn after_a_failed_sync_nothing_is_there_of_what_was_refused() {
         met += usize::from(told == ["1"] || told == ["2"]);
     }
     assert!(met as u64 >= APPENDS / 2, "the faults did not reach the store: {met}");
+}
+
+/// Lines of the audit that belong to no session; with number 1, things on the shelf that are refused.
+#[tokio::test]
+async fn role_records_deeds() {
+    let Some((store, number)) = kit::role("syscalls::role_records_deeds") else { return };
+    let kind = ShelfKind { name: "k", goes_with_session: false };
+    for round in 0..BATCHES {
+        if number == 1 {
+            let place = ShelfPlace { kind, owner: "".into(), name: round.to_string().into() };
+            vocab::Shelf::put(&store, place, b"x".as_slice().into(), Some(0)).await.unwrap_err();
+        } else {
+            let (by, detail) = (Principal::user("ann"), Some(round.to_string().into()));
+            store.record(Deed { by, action: "config.set", detail }).await.unwrap();
+        }
+        tell(&format!("deed {round}"));
+    }
+}
+
+/// Whether something was synced before each deed was told.
+fn syncs_before_deeds(number: usize) -> Vec<bool> {
+    let home = tempfile::tempdir().unwrap();
+    let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+    let more = ["-e", "trace=fdatasync,write"];
+    let role = "syscalls::role_records_deeds";
+    kit::told(traced_role(role, &home, number, &trace, &more).spawn().unwrap(), false);
+    let trace = fs::read_to_string(trace).unwrap();
+    let parts: Vec<&str> = trace.split("@@deed").collect();
+    assert_eq!(parts.len() as u64, BATCHES + 1, "{trace}");
+    parts.iter().take(parts.len() - 1).map(|part| part.contains("fdatasync")).collect()
+}
+
+/// Whoever changes a setting does so because its line stands in the audit: a power cut must not take the line back alone.
+#[test]
+fn a_line_of_the_audit_is_synced_before_it_is_acknowledged() {
+    if no_strace() {
+        return;
+    }
+    let synced = syncs_before_deeds(0);
+    assert!(synced.iter().all(|synced| *synced), "{synced:?}");
+}
+
+#[test]
+fn what_the_shelf_refuses_costs_no_sync() {
+    if no_strace() {
+        return;
+    }
+    // The first one makes the database.
+    let synced = syncs_before_deeds(1);
+    assert!(synced.iter().skip(1).all(|synced| !*synced), "{synced:?}");
 }

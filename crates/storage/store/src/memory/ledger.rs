@@ -1,6 +1,6 @@
 //! Audit and sums of a store in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Entry, SessionId, UsageBy, UsageQuery, UsageSum};
@@ -101,6 +101,7 @@ impl Ledger {
 
     pub(super) fn usage(&self, query: &UsageQuery) -> Vec<UsageSum> {
         let mut sums: BTreeMap<Arc<str>, UsageSum> = BTreeMap::new();
+        let mut written_in: BTreeMap<Arc<str>, BTreeSet<&Arc<str>>> = BTreeMap::new();
         for ((day, session, by, kind), used) in &self.used {
             let is_meant = (query.from..=query.to).contains(day)
                 && query.session.as_ref().is_none_or(|wanted| wanted.as_str() == &**session);
@@ -108,13 +109,22 @@ impl Ledger {
                 _ if !is_meant => continue,
                 (UsageBy::Tool, UsedKind::Tool(tool)) => tool.clone(),
                 (UsageBy::Message, UsedKind::Message) => session.clone(),
-                (UsageBy::Tool | UsageBy::Message, _) | (_, UsedKind::Tool(_) | UsedKind::Message) => continue,
+                (UsageBy::MessageDay, UsedKind::Message) => {
+                    let name: Arc<str> = day.to_string().into();
+                    written_in.entry(name.clone()).or_default().insert(session);
+                    name
+                }
+                (UsageBy::Tool | UsageBy::Message | UsageBy::MessageDay, _)
+                | (_, UsedKind::Tool(_) | UsedKind::Message) => continue,
                 (UsageBy::Model, UsedKind::Model(model)) => model.clone(),
                 (UsageBy::Day, _) => day.to_string().into(),
                 (UsageBy::Session, _) => session.clone(),
                 (UsageBy::Principal, _) => by.clone(),
             };
             sums.entry(name.clone()).or_insert_with(|| UsageSum::none(name)).add(used);
+        }
+        for (name, sessions) in written_in {
+            sums.entry(name).and_modify(|sum| sum.sessions = sessions.len() as u64);
         }
         sorted(query.by, sums.into_values().collect())
     }

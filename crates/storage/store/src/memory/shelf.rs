@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfPlace, Shelved};
+use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfNames, ShelfPlace, Shelved};
 
 use super::{MemoryStore, now, now_ms};
 
@@ -76,6 +76,15 @@ impl Shelf for MemoryStore {
         let mut found: Vec<&(u64, Shelved)> = sessions.shelf.rows.values().filter(fits).collect();
         found.sort_by_key(|(number, it)| std::cmp::Reverse((it.updated_ms, *number)));
         now(Ok(found.into_iter().take(limit).map(|(_, it)| it.clone()).collect()))
+    }
+
+    fn names(&self, kind: ShelfKind, owner: Arc<str>, limit: usize) -> Later<'static, Result<ShelfNames, Fault>> {
+        let listed = self.list(kind, Some(owner), usize::MAX);
+        Box::pin(async move {
+            let listed = listed.await?;
+            let names = listed.iter().take(limit).map(|it| it.place.name.clone()).collect();
+            Ok(ShelfNames { names, total: listed.len() as u64 })
+        })
     }
 
     fn remove(&self, place: ShelfPlace) -> Later<'static, Result<bool, Fault>> {

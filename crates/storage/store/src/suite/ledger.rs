@@ -178,6 +178,13 @@ pub(super) async fn messages_of_people_are_counted_by_session(store: &impl Store
     };
     assert_eq!(sums(None).await, ["one 2", "two 1"]);
     assert_eq!(sums(Some("two")).await, ["two 1"]);
+    let bob = Principal::user("bob");
+    let later = Arc::new(Entry { at_ms: 4 * DAY_MS, ..(*entry(2, said(UserFrom::Prompt), Some(&bob))).clone() });
+    append(store, &two, vec![later]).await;
+    let days = UsageQuery { by: UsageBy::MessageDay, from: 0, to: 9, session: None };
+    let days = store.usage(days).await.expect("sums");
+    let shown: Vec<_> = days.iter().map(|sum| (&*sum.name, sum.calls, sum.sessions)).collect();
+    assert_eq!(shown, [("3", 3, 2), ("4", 1, 1)], "each day, its messages and sessions");
     let models = UsageQuery { by: UsageBy::Session, from: 0, to: 9, session: None };
     assert_eq!(store.usage(models).await.expect("sums"), [], "a message costs nothing by itself");
 }

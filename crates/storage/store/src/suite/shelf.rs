@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{FaultKind, Shelf, ShelfKind, ShelfPlace, Store};
+use vocab::{FaultKind, Shelf, ShelfKind, ShelfNames, ShelfPlace, Store};
 
 use super::{append, new_session, prompt, refused};
 
@@ -62,6 +62,11 @@ async fn a_list_has_the_newest_first(shelf: &impl Shelf) {
     assert_eq!(names(None, 10).await, ["c", "b", "a"]);
     assert_eq!(names(Some("s"), 10).await, ["b", "a"]);
     assert_eq!(names(None, 1).await, ["c"]);
+    for (owner, limit, wanted, total) in [("s", 9, vec!["b", "a"], 2), ("s", 1, vec!["b"], 2), ("nobody", 9, vec![], 0)]
+    {
+        let names = wanted.into_iter().map(Arc::from).collect();
+        assert_eq!(shelf.names(DRAWING, owner.into(), limit).await, Ok(ShelfNames { names, total }));
+    }
     assert_eq!(shelf.clear(DRAWING, "s".into()).await, Ok(2));
     assert_eq!(names(None, 10).await, ["c"]);
     assert!(shelf.get(at(TOKEN, "s", "d")).await.expect("it can be read").is_some());

@@ -7,8 +7,8 @@ use std::time::Instant;
 use config::{Configuration, ServerConfig};
 use daemon::{HealthFacts, SettingsPlace, SettingsService, SettingsSource, service_settings};
 use gateway::{
-    EXPORT_PATH, ExportRoute, GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad,
-    ServiceParts, StoreKey, WebRoute,
+    ConfigSource, EXPORT_PATH, ExportRoute, GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks,
+    ServerLoad, ServiceParts, StoreKey, WebRoute,
 };
 use vocab::{Fault, FaultKind, Later, Secret, SessionId, Settings};
 
@@ -109,13 +109,14 @@ impl ServerHooks for DaemonHooks {
         self.service.prometheus(env!("CARGO_PKG_VERSION"), self.load())
     }
     fn reload(&self) -> Later<'static, Result<(), String>> {
-        let done = self.source.take_over().map_err(|errors| errors.join("; "));
-        if let Ok(reloaded) = &done
-            && !reloaded.restart_required.is_empty()
-        {
-            host::note(&format!("takes a restart to hold: {}", reloaded.restart_required.join(", ")));
-        }
-        Box::pin(async move { done.map(drop) })
+        let done = SettingsService(self.source.clone()).reload(false);
+        Box::pin(async move {
+            let reloaded = done.await.map_err(|errors| errors.join("; "))?;
+            if !reloaded.restart_required.is_empty() {
+                host::note(&format!("takes a restart to hold: {}", reloaded.restart_required.join(", ")));
+            }
+            Ok(())
+        })
     }
     fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
         (path == EXPORT_PATH).then(|| self.export.clone() as Arc<dyn WebRoute>)

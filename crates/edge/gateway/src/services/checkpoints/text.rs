@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dialect_gateway::services::memory::CHECKPOINT_BYTES_MAX;
 use vocab::{Block, Body, CallEntry, Entry, Keyring, Part, SettingEntry, Summary, TodoPhase, TodoStatus, UserFrom};
 
 /// Characters of a message of the user's; the rest is in the log.
@@ -45,6 +46,8 @@ pub(super) fn of(summary: &Summary, first: Option<&Entry>, lived: &[&Arc<Entry>]
     if let Some(answer) = lived.iter().rev().find_map(|entry| answered(entry)) {
         section("Last answer", &cut(&answer, ANSWER_CHARS_MAX), &mut text);
     }
+    // The bounds of the parts leave it shorter; whatever becomes of them, it is not longer than clients are told.
+    text.truncate(text.floor_char_boundary(CHECKPOINT_BYTES_MAX));
     text
 }
 
@@ -124,7 +127,6 @@ fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dialect_gateway::services::memory::CHECKPOINT_BYTES_MAX;
     use expect_test::expect;
     use vocab::{
         AssistantMessage, CallEnd, CallResult, FileEdit, Finish, MessageEnd, Mode, NewSession, Snapshot, TodoTask,
