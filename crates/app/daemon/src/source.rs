@@ -128,7 +128,10 @@ impl SettingsSource {
         doubts(&config, &server).iter().for_each(|doubt| host::note(doubt));
         let mut holds = self.holds();
         let reloaded = reloaded(&config, &holds.0);
-        *holds = (config, server);
+        let (_, before) = std::mem::replace(&mut *holds, (config, server.clone()));
+        drop(holds);
+        let of = |server: Arc<ServerConfig>| move |session: &SessionId| server.queue.policy(session.as_str());
+        self.engine.change_usual_lanes(of(before), of(server));
         Ok(reloaded)
     }
 

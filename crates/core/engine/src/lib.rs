@@ -28,6 +28,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
     Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, LanePolicy, McpServers, OnRestart,
@@ -201,16 +202,15 @@ impl Engine {
         &self,
         before: impl Fn(&SessionId) -> LanePolicy,
         after: impl Fn(&SessionId) -> LanePolicy,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let changes = self.shared.registry.live().into_iter().filter_map(move |handle| {
+    ) {
+        for handle in self.shared.registry.live() {
             let (before, after) = (before(&handle.id), after(&handle.id));
-            (before != after).then_some((handle, before, after))
-        });
-        let changes: Vec<_> = changes.collect();
-        async move {
-            for (handle, before, after) in changes {
-                // One that has ended comes back with what is usual then.
-                let _ = handle.mail.send(Mail::UsualLane { before, after }).await;
+            if before == after {
+                continue;
+            }
+            // One that has ended comes back with what is usual then; one that has much to read is told behind that.
+            if let Err(TrySendError::Full(mail)) = handle.mail.try_send(Mail::UsualLane { before, after }) {
+                tokio::spawn(async move { handle.mail.send_boxed(mail).await });
             }
         }
     }

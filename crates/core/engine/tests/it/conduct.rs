@@ -109,7 +109,7 @@ async fn sessions_in_memory_follow_what_is_usual_unless_they_have_other_rules() 
             let wish = LaneWish { cap: Some(cap), ..LaneWish::default() };
             ask_for(&mut actor, set(Change::Lane(wish))).await.unwrap();
         }
-        stage.engine.change_usual_lanes(|_| with_cap(7), |_| with_cap(1)).await;
+        stage.engine.change_usual_lanes(|_| with_cap(7), |_| with_cap(1));
         let Ok(Reply::Inspected(seen)) = ask_for(&mut actor, Verb::Session(SessionVerb::Inspect)).await else {
             panic!("{id}")
         };
