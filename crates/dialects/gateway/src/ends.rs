@@ -276,7 +276,7 @@ impl Gateway {
         }
         // Those that were asked of it, or hold on to it.
         for id in self.ledger.ids_where(|stage| stage.session() == Some(&session)) {
-            self.refuse(id, &refusal, out);
+            self.fail_or_refuse(id, &refusal, out);
         }
         self.callbacks.retain(|it| *it != session);
         if session == self.attached && fault.kind == FaultKind::UnknownSession {

@@ -343,7 +343,7 @@ impl Gateway {
     /// A message, and the model that it chooses if it is taken.
     fn send_on(&mut self, plan: SendPlan, out: &mut Out) {
         let SendPlan { id, session, parts, key, model, trace } = plan;
-        self.ledger.put(id, Awaits::Offered { session: session.clone(), stop: None });
+        self.ledger.put(id, Awaits::Offered { session: session.clone() });
         // The message has what is left of the request's time, and keeps it where this connection goes first.
         let limit_ms = self.ledger.deadline(id).map(|at| at.saturating_sub(out.now_ms));
         let verb = SessionVerb::Prompt { parts, delivery: vocab::Delivery::Policy };

@@ -58,8 +58,8 @@ pub(crate) struct SubscriptionId(pub(crate) u64);
 pub(crate) enum Awaits {
     /// The answer to its Open; then it is carried out.
     Opening { session: SessionId },
-    /// The answer to its prompt, or what became of the one that it repeats. `stop`: it is stopped as soon as it is known how.
-    Offered { session: SessionId, stop: Option<StopBy> },
+    /// The answer to its prompt, or what became of the one that it repeats.
+    Offered { session: SessionId },
     /// The end of what waits.
     Waiting { session: SessionId, item: ItemId },
     /// The end of the turn.
@@ -89,23 +89,11 @@ impl StopBy {
 }
 
 impl Awaits {
-    /// What was said of it before it was known how to do that.
-    pub(crate) fn stop(&self) -> Option<StopBy> {
-        match self {
-            Awaits::Offered { stop, .. } => *stop,
-            Awaits::Opening { .. }
-            | Awaits::Waiting { .. }
-            | Awaits::Running { .. }
-            | Awaits::Asked { .. }
-            | Awaits::Held { .. } => None,
-        }
-    }
-
     /// With the end of this session nothing will come any more.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Awaits::Opening { session }
-            | Awaits::Offered { session, .. }
+            | Awaits::Offered { session }
             | Awaits::Waiting { session, .. }
             | Awaits::Running { session, .. }
             | Awaits::Held { session } => Some(session),

@@ -58,7 +58,7 @@ use flow::Opening;
 use ledger::{Awaits, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
-use pending::{GatewayPending, SubscribePlan, Work};
+use pending::{GatewayPending, StopWish, SubscribePlan, Work};
 use rate::{Bucket, Rate};
 use session_view::SessionView;
 
@@ -138,6 +138,7 @@ pub struct Gateway {
     callbacks: Vec<SessionId>,
     works: Vec<Work>,
     works_made: u64,
+    stops: Vec<StopWish>,
     subscribing: Vec<SubscribePlan>,
     subscribes_made: u64,
     news: News,
@@ -163,6 +164,7 @@ impl Gateway {
             callbacks: Vec::new(),
             works: Vec::new(),
             works_made: 0,
+            stops: Vec::new(),
             subscribing: Vec::new(),
             subscribes_made: 0,
             news: News::default(),
@@ -230,6 +232,7 @@ impl Gateway {
 
     /// After whatever happened.
     fn afterwards(&mut self, out: &mut Out) {
+        self.stops_too_late(out);
         self.note_use(out.now_ms);
         self.leave_too_many(out);
         self.close_if_over(out);
