@@ -275,6 +275,7 @@ impl Dialect for Gateway {
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         let bytes = match frame {
+            Frame::Whole(wire::NO_TEXT) => return ledger::refuse_nobody(&envelope::no_text(), false, out),
             Frame::Whole(bytes) => bytes,
             Frame::TooLong { limit } => return ledger::refuse_nobody(&envelope::too_long(limit), false, out),
         };
