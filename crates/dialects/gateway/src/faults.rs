@@ -125,6 +125,15 @@ pub(crate) fn message_with(message: &str, dropped: &[std::sync::Arc<str>]) -> St
     visible_line(&format!("{message}{lines}"))
 }
 
+/// A failure of ours as who is far away may read it. What a model's server says has no path of this machine.
+pub(crate) fn outward(refusal: GatewayRefusal) -> GatewayRefusal {
+    match (refusal.code, refusal.reason) {
+        (Code::Internal, Some("model_error")) => refusal,
+        (Code::Internal, _) => GatewayRefusal { message: without_paths(&refusal.message), ..refusal },
+        _ => refusal,
+    }
+}
+
 /// Where something lies on this machine is in the log; who is far away has no use for it.
 pub(crate) fn without_paths(text: &str) -> String {
     let is_path = |word: &str| word.trim_start_matches(['`', '"', '\'', '(']).starts_with('/') && word.len() > 1;

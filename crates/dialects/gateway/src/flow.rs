@@ -390,11 +390,6 @@ impl Gateway {
         }
         let incident = self.options.ids.mint(IdKind::Item);
         out.notes.push(format!("incident {incident}: {}", refusal.message));
-        // What a model's server says has no path of this machine.
-        let message = match refusal.reason {
-            Some("model_error") => refusal.message.clone(),
-            _ => faults::without_paths(&refusal.message),
-        };
-        GatewayRefusal { message, ..refusal }.with("incident", incident)
+        faults::outward(refusal).with("incident", incident)
     }
 }

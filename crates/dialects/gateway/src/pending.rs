@@ -278,6 +278,8 @@ pub(crate) enum WorkPart {
     Withdraw(RequestId),
     Abort,
     Slash,
+    /// What the session has used, beside what a command shows.
+    Used,
 }
 
 /// A request is to end of which it is not known yet how: its message is on its way to the lane.
@@ -296,6 +298,7 @@ pub(crate) struct Work {
     pub(crate) refused: Option<GatewayRefusal>,
     pub(crate) inspected: Option<Box<vocab::Inspection>>,
     pub(crate) slash: Option<Box<vocab::SlashReply>>,
+    pub(crate) used: Option<Box<vocab::SlashReply>>,
     /// What a service said of codes.
     pub(crate) paired: Option<PairingAnswer>,
     pub(crate) subagents: Option<SubagentsFound>,

@@ -194,6 +194,20 @@ fn what_is_stopped_before_it_is_known_what_became_of_it_is_stopped_then() {
     }
 }
 
+/// The incident was one when it happened; to be told of it again is none.
+#[test]
+fn a_failure_that_is_told_once_more_is_no_new_incident() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        let (a, b) = lane(&mut play, json!({})).await;
+        let failed = play.ask(a, 1, "agent.send", send("fail 400", "k")).await;
+        assert!(failed.last().unwrap()["error"]["data"]["incident"].is_string(), "{failed:?}");
+        let again = play.result(b, 2, "agent.send", send("fail 400", "k")).await["error"].take();
+        assert_eq!((&again["code"], &again["data"]["replayed"]), (&json!(5), &json!(true)), "{again}");
+        assert_eq!(again["data"].get("incident"), None, "{again}");
+    });
+}
+
 #[test]
 fn what_could_not_be_opened_is_found_in_the_log() {
     use vocab::{Fault, FaultKind};
