@@ -153,7 +153,7 @@ async fn it_is_stopped_by_the_tag_of_its_command_and_nothing_else_is() {
     let tag = actor.send(later()).await;
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     let stop = |of| Verb::Session(SessionVerb::AbortCall { of });
-    let other = ask_for(&mut actor, stop(vocab::Tag(u64::MAX))).await;
+    let other = ask_for(&mut actor, stop(Tag(u64::MAX))).await;
     assert_eq!(other.unwrap_err().kind, FaultKind::NotFound);
     assert_eq!(ask_for(&mut actor, stop(tag)).await, Ok(Reply::Done));
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
