@@ -1642,11 +1642,12 @@ class ReloadParams(TypedDict):
 
 
 class ReloadResult(TypedDict):
-    """Names of settings that are otherwise now, and those of them that want a new start; `changes` has both."""
+    """Names of settings that are otherwise now; `changes` says how."""
 
     success: bool
     changed: List[str]
     restartRequired: List[str]
+    """Those that are otherwise than the process runs with, and hold after a new start: also of readings before this one."""
     changes: List[ConfigChange]
 
 
@@ -1960,7 +1961,7 @@ class QueueNote(TypedDict):
     mode: LaneModeWord
     overflow: OverflowWord
     droppedCount: int
-    """In this lane since it was last idle, this one included."""
+    """In this lane since it was last idle, this one and those that went together with it included."""
     summary: NotRequired[List[str]]
     """How what was dropped began, where the rules say so."""
 

@@ -1171,10 +1171,11 @@ export interface ReloadParams {
     /** Usually false. */
     dryRun?: boolean;
 }
-/** Names of settings that are otherwise now, and those of them that want a new start; `changes` has both. */
+/** Names of settings that are otherwise now; `changes` says how. */
 export interface ReloadResult {
     success: boolean;
     changed: string[];
+    /** Those that are otherwise than the process runs with, and hold after a new start: also of readings before this one. */
     restartRequired: string[];
     changes: ConfigChange[];
 }
@@ -1401,7 +1402,7 @@ export interface QueueNote {
     laneId: string;
     mode: LaneModeWord;
     overflow: OverflowWord;
-    /** In this lane since it was last idle, this one included. */
+    /** In this lane since it was last idle, this one and those that went together with it included. */
     droppedCount: number;
     /** How what was dropped began, where the rules say so. */
     summary?: string[];

@@ -25,6 +25,8 @@ pub struct SettingsSource {
     engine: Engine,
     /// What sessions start with where the configuration of the server says nothing.
     settings: Settings,
+    /// What the process started with: settings that it cannot take over are compared with these.
+    started: Configuration,
     holds: Mutex<(Configuration, Arc<ServerConfig>)>,
     place: Box<dyn SettingsPlace>,
     /// Held from the reading of the file until what it says holds, and while it is changed.
@@ -42,9 +44,10 @@ impl SettingsSource {
         holds: (Configuration, Arc<ServerConfig>),
         place: Box<dyn SettingsPlace>,
     ) -> Self {
+        let started = holds.0.clone();
         let (holds, changing) = (Mutex::new(holds), Mutex::default());
         let (reaches, listens) = (OnceLock::new(), OnceLock::new());
-        Self { engine, settings, holds, place, changing, reaches, listens }
+        Self { engine, settings, started, holds, place, changing, reaches, listens }
     }
 
     /// The server runs: changes reach it from now on.
@@ -135,6 +138,13 @@ impl SettingsSource {
         Ok(reloaded)
     }
 
+    /// What is otherwise than the process runs with, however often it was read since: it waits for a new start.
+    fn waiting(&self, dry_run: bool) -> Result<Vec<String>, Vec<String>> {
+        let now = if dry_run { self.read(None)?.0 } else { self.holds().0.clone() };
+        let waits = now.changes(&self.started).into_iter().filter(|change| change.restart_required);
+        Ok(waits.map(|change| change.name.to_owned()).collect())
+    }
+
     /// Writes one setting into the user's file and makes it hold, unless it is only tried.
     fn change(&self, new: &NewSetting) -> Result<Reloaded, NotSet> {
         let alone = self.alone();
@@ -168,11 +178,9 @@ fn shadow(config: &Configuration, name: &str) -> Option<String> {
 
 fn reloaded(config: &Configuration, before: &Configuration) -> Reloaded {
     let changes = config.changes(before);
-    let names = |restart: bool| {
-        let those = changes.iter().filter(|change| change.restart_required == restart);
-        those.map(|change| change.name.to_owned()).collect()
-    };
-    let (changed, restart_required) = (names(false), names(true));
+    let changed = changes.iter().map(|change| change.name.to_owned()).collect();
+    let wanting = changes.iter().filter(|change| change.restart_required);
+    let restart_required = wanting.map(|change| change.name.to_owned()).collect();
     let shown = |SettingChange { name, from, to, restart_required }| ChangedSetting {
         path: name.to_owned(),
         from,
@@ -207,7 +215,10 @@ impl ConfigSource for SettingsService {
     }
     fn reload(&self, dry_run: bool) -> Later<'static, Result<Reloaded, Vec<String>>> {
         let source = self.0.clone();
-        let work = tokio::task::spawn_blocking(move || if dry_run { source.look_ahead() } else { source.take_over() });
+        let work = tokio::task::spawn_blocking(move || {
+            let reloaded = if dry_run { source.look_ahead() } else { source.take_over() };
+            Ok(Reloaded { restart_required: source.waiting(dry_run)?, ..reloaded? })
+        });
         Box::pin(async move { work.await.unwrap_or_else(|_| Err(vec!["it could not be read".to_owned()])) })
     }
     fn set(&self, new: NewSetting) -> Later<'static, Result<Reloaded, NotSet>> {

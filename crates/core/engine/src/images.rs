@@ -1,14 +1,7 @@
 //! Images are judged, and made small enough, before anything is logged: a provider that refuses one would refuse the
 //! whole conversation from then on.
 
-use vocab::{Fault, FaultKind, FitImage, Image, Later, Outcome, Part};
-
-/// Decoded bytes taken for one image; larger ones are refused with their size.
-pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Media type and how its base64 begins: the first bytes of each format are fixed.
-const FORMATS: &[(&str, &str)] =
-    &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
+use vocab::{Fault, FaultKind, FitImage, Later, Outcome, Part};
 
 /// What a prompt brings, checked before. A model that takes no images is the provider's business: it is told that there
 /// was one.
@@ -38,7 +31,7 @@ pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitImage) -> Later<'stat
 /// What a controller or an extension brings: of an image that is none, a word about it.
 pub(crate) fn worded(parts: Vec<Part>) -> Vec<Part> {
     let judged = |part| match &part {
-        Part::Image(image) => check_one(image).err().map_or(part, |fault| left_out(&fault.message)),
+        Part::Image(image) => image.check().err().map_or(part, |flaw| left_out(&flaw.into_text())),
         Part::Text(_) => part,
     };
     parts.into_iter().map(judged).collect()
@@ -55,36 +48,8 @@ fn left_out(why: &str) -> Part {
 pub(crate) fn check(parts: &[Part]) -> Result<(), Fault> {
     for part in parts {
         if let Part::Image(image) = part {
-            check_one(image)?;
+            image.check().map_err(|flaw| Fault::new(FaultKind::Invalid, flaw.into_text()))?;
         }
-    }
-    Ok(())
-}
-
-fn check_one(image: &Image) -> Result<(), Fault> {
-    let refused = |text: String| Err(Fault::new(FaultKind::Invalid, text));
-    let bytes = image.base64.len() / 4 * 3;
-    if bytes > IMAGE_BYTES_MAX {
-        let mib = |bytes: usize| bytes as f64 / (1024.0 * 1024.0);
-        return refused(format!(
-            "the image is too large: {:.1} MiB, at most {:.0} MiB",
-            mib(bytes),
-            mib(IMAGE_BYTES_MAX)
-        ));
-    }
-    // Some clients say `image/jpg`.
-    let mime = if &*image.mime == "image/jpg" { "image/jpeg" } else { &*image.mime };
-    let Some((_, start)) = FORMATS.iter().find(|(known, _)| *known == mime) else {
-        let known: Vec<&str> = FORMATS.iter().map(|(known, _)| *known).collect();
-        return refused(format!("unsupported image type: {} (there is: {})", image.mime, known.join(", ")));
-    };
-    if !image.base64.starts_with(start) {
-        return refused(format!("the data is not {mime}"));
-    }
-    // What decodes an image may look at its beginning alone; a server looks at all of it.
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    if !image.base64.trim_end_matches('=').bytes().all(is_base64) {
-        return refused("the data is not base64".to_owned());
     }
     Ok(())
 }
@@ -92,6 +57,7 @@ fn check_one(image: &Image) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vocab::Image;
 
     fn judged(mime: &str, base64: &str) -> Result<(), String> {
         let parts = [Part::text("look"), Part::Image(Image { mime: mime.into(), base64: base64.into() })];

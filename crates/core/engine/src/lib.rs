@@ -38,7 +38,6 @@ use vocab::{
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use idle::IdlePolicy;
-pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};

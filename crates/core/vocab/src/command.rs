@@ -164,7 +164,7 @@ pub enum SessionVerb {
         input: Json,
         limit_ms: Option<u64>,
     },
-    /// Stops a call that was made by hand with this tag by the same peer.
+    /// Stops a call that was made by hand, or a compaction that was asked for, with this tag by the same peer.
     AbortCall {
         of: Tag,
     },

@@ -35,6 +35,58 @@ pub struct Image {
     pub base64: Arc<str>,
 }
 
+/// Decoded bytes taken for one image; larger ones are refused with their size.
+const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Media type and how its base64 begins: the first bytes of each format are fixed.
+const IMAGE_FORMATS: &[(&str, &str)] =
+    &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
+
+/// Why an image is not taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ImageFlaw {
+    /// It is of a kind that nobody reads.
+    Type(String),
+    /// Its data are too many, or not what its type says.
+    Data(String),
+}
+
+impl ImageFlaw {
+    pub fn into_text(self) -> String {
+        match self {
+            ImageFlaw::Type(text) | ImageFlaw::Data(text) => text,
+        }
+    }
+}
+
+impl Image {
+    /// Whether it is what it says, as far as can be told without decoding it.
+    pub fn check(&self) -> Result<(), ImageFlaw> {
+        let bytes = self.base64.len() / 4 * 3;
+        if bytes > IMAGE_BYTES_MAX {
+            let mib = |bytes: usize| bytes as f64 / (1024.0 * 1024.0);
+            let (has, most) = (mib(bytes), mib(IMAGE_BYTES_MAX));
+            return Err(ImageFlaw::Data(format!("the image is too large: {has:.1} MiB, at most {most:.0} MiB")));
+        }
+        // Some clients say `image/jpg`.
+        let mime = if &*self.mime == "image/jpg" { "image/jpeg" } else { &*self.mime };
+        let Some((_, start)) = IMAGE_FORMATS.iter().find(|(known, _)| *known == mime) else {
+            let known: Vec<&str> = IMAGE_FORMATS.iter().map(|(known, _)| *known).collect();
+            let text = format!("unsupported image type: {} (there is: {})", self.mime, known.join(", "));
+            return Err(ImageFlaw::Type(text));
+        };
+        if !self.base64.starts_with(start) {
+            return Err(ImageFlaw::Data(format!("the data is not {mime}")));
+        }
+        // What decodes an image may look at its beginning alone; a server looks at all of it.
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        if !self.base64.trim_end_matches('=').bytes().all(is_base64) {
+            return Err(ImageFlaw::Data("the data is not base64".to_owned()));
+        }
+        Ok(())
+    }
+}
+
 /// Makes an image small enough for model APIs, or says in words why that cannot be.
 pub type FitImage = fn(Image) -> Later<'static, Result<Image, String>>;
 

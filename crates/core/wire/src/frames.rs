@@ -12,6 +12,9 @@ pub enum Frame<'a> {
     },
 }
 
+/// What stands for a message that was no text: one byte with which no JSON begins, and no text has.
+pub const NO_TEXT: &[u8] = &[0xff];
+
 /// Outgoing frames, appended in place, each ended by LF. The bytes are what a byte pipe is given; a message pipe is given
 /// the frames one by one, without their LF.
 #[derive(Default)]

@@ -18,7 +18,7 @@ pub use calls::{OpenCalls, UNTOLD};
 pub use close::{Close, CloseCode};
 pub use dialect::{Dialect, Out, Parting};
 pub use flow::FlowWord;
-pub use frames::{Frame, FrameBuf, escape_into, escape_plain_into, without_lf};
+pub use frames::{Frame, FrameBuf, NO_TEXT, escape_into, escape_plain_into, without_lf};
 pub use json::{DEPTH_MAX, JsonError, check, is_replaced, replace_lone_surrogates};
 pub use lines::{LINE_BYTES_MAX, Lines};
 pub use own::{NoOwn, OwnCall, OwnRequest};

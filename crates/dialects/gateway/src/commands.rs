@@ -27,6 +27,8 @@ pub(crate) enum CommandPlan {
     Queue(QueueChange),
     /// Everything that runs and waits. The name that was typed.
     Stop(&'static str),
+    /// Session, lane, model and usage: what several commands say.
+    Status,
     /// The engine has a command of this name.
     Engine {
         shown: &'static str,
@@ -70,6 +72,7 @@ impl CommandPlan {
         match self {
             CommandPlan::Queue(_) => "/queue",
             CommandPlan::Stop(shown) | CommandPlan::Engine { shown, .. } | CommandPlan::Refused { shown, .. } => shown,
+            CommandPlan::Status => "/status",
             CommandPlan::Help => "/help",
             CommandPlan::Reset => "/reset",
             CommandPlan::Elevate(_) => "/elevate",
@@ -100,7 +103,7 @@ static COMMANDS: &[CommandRow] = &[
     row("/stop", "", "Stop what runs and what waits.", |_| Ok(CommandPlan::Stop("/stop"))),
     row("/cancel", "", "The same.", |_| Ok(CommandPlan::Stop("/cancel"))),
     row("/context", "", "Show how full the context window is.", |_| Ok(engine("/context", "context", ""))),
-    row("/status", "", "Show session, lane, model and usage.", |_| Ok(engine("/status", "status", ""))),
+    row("/status", "", "Show session, lane, model and usage.", |_| Ok(CommandPlan::Status)),
     row("/model", "[tier]", "Show or change the model.", |args| Ok(engine("/model", "model", args))),
     row("/compact", "[what to keep]", "Summarise older messages.", |args| Ok(engine("/compact", "compact", args))),
     row("/tools", "", "List the tools.", |_| Ok(engine("/tools", "tools", ""))),

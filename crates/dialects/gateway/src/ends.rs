@@ -72,7 +72,10 @@ impl Gateway {
 
     /// A run is over: every request in it gets its last frames.
     pub(crate) fn run_over(&mut self, at: usize, ended: EndedRun, out: &mut Out) {
-        let outcome = self.outcome(at, &ended.run, out);
+        let outcome = match self.outcome(at, &ended.run) {
+            RunEnd::Failed(refusal) => RunEnd::Failed(self.incident(refusal, out)),
+            other => other,
+        };
         let Some(ended) = self.with_checkpoint(at, ended, &outcome, out) else { return };
         let EndedRun { run, ids, held, context } = ended;
         let mut tails = Tails::new();
@@ -99,17 +102,13 @@ impl Gateway {
         }
     }
 
-    fn outcome(&self, at: usize, run: &GatewayRun, out: &mut Out) -> RunEnd {
+    fn outcome(&self, at: usize, run: &GatewayRun) -> RunEnd {
         let provider = self.views[at].state.model_info.provider.clone();
         let lost = || GatewayRefusal::internal("store", "the end of this run could not be written");
-        let outcome = match &run.end {
+        match &run.end {
             _ if run.is_lost => RunEnd::Failed(lost()),
             Some(end) => faults::run_end(end, run.cut, Some(&provider)),
             None => RunEnd::Failed(lost()),
-        };
-        match outcome {
-            RunEnd::Failed(refusal) => RunEnd::Failed(self.incident(refusal, out)),
-            other => other,
         }
     }
 
@@ -166,7 +165,11 @@ impl Gateway {
 
     /// A repeat of a message whose run is over: its answer once more, at once.
     pub(crate) fn settle_recounted(&mut self, at: usize, id: RequestId, how: How, run: &GatewayRun, out: &mut Out) {
-        let outcome = self.outcome(at, run, out);
+        // To be told once more is no new incident.
+        let outcome = match self.outcome(at, run) {
+            RunEnd::Failed(refusal) => RunEnd::Failed(faults::outward(refusal)),
+            other => other,
+        };
         self.last_frames(at, InRun { id, how, is_repeat: true, timed_out: false }, run, &outcome, true, out);
     }
 
@@ -272,7 +275,7 @@ impl Gateway {
         }
         // Those that were asked of it, or hold on to it.
         for id in self.ledger.ids_where(|stage| stage.session() == Some(&session)) {
-            self.refuse(id, &refusal, out);
+            self.fail_or_refuse(id, &refusal, out);
         }
         self.callbacks.retain(|it| *it != session);
         if session == self.attached && fault.kind == FaultKind::UnknownSession {

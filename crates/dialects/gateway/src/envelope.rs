@@ -75,6 +75,10 @@ pub(crate) fn parse_error(what: &str) -> GatewayRefusal {
     GatewayRefusal::new(Code::Parse, format!("this is not JSON: {what}")).because("parse_error")
 }
 
+pub(crate) fn no_text() -> GatewayRefusal {
+    GatewayRefusal::new(Code::Parse, "binary frames are not taken; send JSON as text").because("parse_error")
+}
+
 pub(crate) fn too_long(limit: usize) -> GatewayRefusal {
     let message = format!("the frame is longer than {limit} bytes; it was skipped");
     GatewayRefusal::new(Code::Parse, message).because("frame_too_long")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use vocab::{Part, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
@@ -316,21 +316,48 @@ pub(crate) struct ShownResult {
     pub(crate) full_bytes: Option<u64>,
 }
 
+/// What a command's result says beside its text. Of tools that have other details nothing is known.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ShellDetails {
+    exit_code: Option<i64>,
+    signal: Option<serde_json::Value>,
+    timed_out: bool,
+    truncated: bool,
+    total_bytes: u64,
+}
+
+impl ShellDetails {
+    /// Why it failed, where that is not what it printed.
+    fn error(&self) -> Option<String> {
+        match (self.timed_out, self.exit_code, &self.signal) {
+            (true, ..) => Some("timed out".to_owned()),
+            (false, Some(code), _) if code != 0 => Some(format!("exit code {code}")),
+            (false, _, Some(signal)) => Some(format!("killed by signal {}", signal.to_string().trim_matches('"'))),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) fn shown(result: &vocab::CallResult) -> ShownResult {
     let text = result.text();
     let full = text.len();
     let cut = &text[..text.floor_char_boundary(OUTPUT_BYTES_MAX)];
-    let is_cut = cut.len() < full;
+    let details = result.details.as_ref().and_then(|it| serde_json::from_str::<ShellDetails>(it.as_str()).ok());
+    let details = details.unwrap_or_default();
+    // A tool that has cut its output itself says how much there was.
+    let full = if details.truncated { details.total_bytes.max(full as u64) } else { full as u64 };
+    let is_cut = details.truncated || cut.len() < text.len();
     let outcome = match (result.is_error, result.end) {
         (false, _) => ToolOutcome { success: true, output: cut.to_owned(), error: Nullable(None) },
         // It ran: what it printed and what went wrong are one text.
         (true, vocab::CallEnd::Ran) => {
-            let error = vocab::visible::headline(&text);
+            let error = details.error().unwrap_or_else(|| vocab::visible::headline(&text));
             ToolOutcome { success: false, output: cut.to_owned(), error: Nullable(Some(error)) }
         }
         (true, _) => ToolOutcome { success: false, output: String::new(), error: Nullable(Some(cut.to_owned())) },
     };
-    ShownResult { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full as u64) }
+    ShownResult { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full) }
 }
 
 /// The images of a result or a message.
@@ -346,6 +373,36 @@ pub(crate) fn attachments(parts: &[Part]) -> impl Iterator<Item = AttachmentData
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_failed_or_was_cut_says_so_beside_its_output() {
+        let told = |text: &str, details: &str| {
+            let result = vocab::CallResult {
+                call: "c".into(),
+                tool: "bash".into(),
+                end: vocab::CallEnd::Ran,
+                parts: vec![Part::text(text)],
+                is_error: true,
+                duration_ms: 1,
+                mutation: None,
+                edits: Vec::new(),
+                details: Some(vocab::Json::trusted(details)),
+            };
+            let shown = shown(&result);
+            (shown.outcome.output, shown.outcome.error.0.unwrap(), shown.truncated.zip(shown.full_bytes))
+        };
+        let failed = r#"{"exitCode":3,"signal":null,"timedOut":false,"truncated":false,"totalBytes":3}"#;
+        let want = ("hi\n[exit code 3]".to_owned(), "exit code 3".to_owned(), None);
+        assert_eq!(told("hi\n[exit code 3]", failed), want);
+        let cut = r#"{"exitCode":null,"signal":9,"timedOut":false,"truncated":true,"totalBytes":200000}"#;
+        assert_eq!(told("hi", cut).1, "killed by signal 9");
+        assert_eq!(told("hi", cut).2, Some((true, 200_000)));
+        let late = r#"{"exitCode":null,"signal":9,"timedOut":true,"truncated":false,"totalBytes":0}"#;
+        assert_eq!(told("hi", late).1, "timed out");
+        // Other tools say other things of themselves.
+        assert_eq!(told("no such file", r#"{"truncated":"yes"}"#).1, "no such file");
+        assert_eq!(told("no such file", "[]").1, "no such file");
+    }
 
     #[test]
     fn what_is_written_by_hand_is_what_its_shape_says() {

@@ -6,6 +6,7 @@ use vocab::{ChangeOf, CutBy, Fault, FaultKind, LaneNote, SessionId, SettleReason
 
 use crate::end_of_run::EndOfRun;
 use crate::events::ErrorData;
+use crate::ledger::StopBy;
 use crate::own::{Code, GatewayRefusal};
 use crate::projection::error_data;
 use crate::results::{QueueCode, QueueNote, StopWord};
@@ -67,9 +68,12 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     refusal
 }
 
-/// Why a message was not taken. Its session was there when it was sent: one that is not known is deleted.
-pub(crate) fn not_taken(fault: &Fault) -> GatewayRefusal {
+/// Why a message was not taken. Its session was there when it was sent: one that is not known is deleted. `by`: who wanted it
+/// stopped, if anybody did.
+pub(crate) fn not_taken(fault: &Fault, by: StopBy) -> GatewayRefusal {
     match fault.kind {
+        // Its images were being made ready, so nothing of it has begun.
+        FaultKind::Cancelled => cancelled(by.before_start()),
         FaultKind::UnknownSession => cancelled("session_deleted"),
         _ => refused_change(fault),
     }
@@ -120,6 +124,15 @@ pub(crate) fn message(text: &str) -> String {
 pub(crate) fn message_with(message: &str, dropped: &[std::sync::Arc<str>]) -> String {
     let lines: String = dropped.iter().take(DROPPED_SHOWN_MAX).map(|text| format!("; {text}")).collect();
     visible_line(&format!("{message}{lines}"))
+}
+
+/// A failure of ours as who is far away may read it. What a model's server says has no path of this machine.
+pub(crate) fn outward(refusal: GatewayRefusal) -> GatewayRefusal {
+    match (refusal.code, refusal.reason) {
+        (Code::Internal, Some("model_error")) => refusal,
+        (Code::Internal, _) => GatewayRefusal { message: without_paths(&refusal.message), ..refusal },
+        _ => refusal,
+    }
 }
 
 /// Where something lies on this machine is in the log; who is far away has no use for it.
@@ -197,12 +210,22 @@ pub(crate) enum ItemRefused {
     Cancelled(&'static str),
 }
 
-/// Why no run will come of a message, for who waits for that run.
-pub(crate) fn never_began(why: Option<SettleReason>) -> &'static str {
-    match why.and_then(item_refused) {
-        Some(ItemRefused::Cancelled(reason)) => reason,
-        Some(ItemRefused::Dropped { .. }) | None => "cancelled_before_start",
-    }
+/// What is said of a message that no run will come of, to who asks for it later or waits for that run: as [`dropped`], but to
+/// ask yet again with the same key would change nothing.
+pub(crate) fn never_began(why: Option<SettleReason>, lane: &SessionId, note: &LaneNote) -> GatewayRefusal {
+    let code = match why.and_then(item_refused) {
+        // Nothing took its place: it waited, and the process that it waited in is gone.
+        _ if why == Some(SettleReason::Restarted) => return cancelled("cancelled_before_start"),
+        Some(ItemRefused::Cancelled(reason)) => return cancelled(reason),
+        None => return cancelled("cancelled_before_start"),
+        Some(ItemRefused::Dropped { superseded: true }) => QueueCode::Superseded,
+        Some(ItemRefused::Dropped { superseded: false }) => QueueCode::Overflow,
+    };
+    let refusal = match code {
+        QueueCode::Superseded => superseded(),
+        QueueCode::Overflow => no_room(),
+    };
+    refusal.with("queue", QueueNote::of(code, lane, note))
 }
 
 /// How a message ended that no run took; `None`: a run took it.
@@ -241,15 +264,6 @@ fn no_room() -> GatewayRefusal {
 /// When there may be room: nothing begins before `debounce_ms` are over.
 fn room_after(debounce_ms: u64) -> u64 {
     BUSY_MS.max(debounce_ms)
-}
-
-/// As [`dropped`], for who asks once more: to ask yet again with the same key would change nothing.
-pub(crate) fn dropped_before(code: QueueCode, lane: &SessionId, note: &LaneNote) -> GatewayRefusal {
-    let refusal = match code {
-        QueueCode::Superseded => superseded(),
-        QueueCode::Overflow => no_room(),
-    };
-    refusal.with("queue", QueueNote::of(code, lane, note)).with("replayed", true)
 }
 
 /// What is said of a message that a newer one took the place of. To send it again would only turn that round.

@@ -350,7 +350,7 @@ impl Gateway {
     /// A message, and the model that it chooses if it is taken.
     fn send_on(&mut self, plan: SendPlan, out: &mut Out) {
         let SendPlan { id, session, parts, key, model, trace } = plan;
-        self.ledger.put(id, Awaits::Offered { session: session.clone(), stop: None });
+        self.ledger.put(id, Awaits::Offered { session: session.clone() });
         // The message has what is left of the request's time, and keeps it where this connection goes first.
         let limit_ms = self.ledger.deadline(id).map(|at| at.saturating_sub(out.now_ms));
         let verb = SessionVerb::Prompt { parts, delivery: vocab::Delivery::Policy };
@@ -397,11 +397,6 @@ impl Gateway {
         }
         let incident = self.options.ids.mint(IdKind::Item);
         out.notes.push(format!("incident {incident}: {}", refusal.message));
-        // What a model's server says has no path of this machine.
-        let message = match refusal.reason {
-            Some("model_error") => refusal.message.clone(),
-            _ => faults::without_paths(&refusal.message),
-        };
-        GatewayRefusal { message, ..refusal }.with("incident", incident)
+        faults::outward(refusal).with("incident", incident)
     }
 }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Fault, ItemId, LaneNote, QueueEntry, Recounted, Reply, SessionId, SettleReason};
+use vocab::{Body, Entry, Fault, ItemId, QueueEntry, Recounted, Reply, SessionId, SettleReason};
 
 use crate::Gateway;
 use crate::events;
-use crate::faults::{self, ItemRefused};
+use crate::faults;
 use crate::ledger::{Awaits, RequestId};
 use crate::own::{GatewayRefusal, Out};
-use crate::results::QueueCode;
 use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue};
 
@@ -28,7 +27,7 @@ impl Gateway {
             (Err(fault), _) => return self.faulty(id, &fault, out),
             _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
         };
-        let (session, stop) = (self.views[at].session.clone(), self.ledger.stage(id).and_then(Awaits::stop));
+        let session = self.views[at].session.clone();
         let Recounted { turn, item, settled, ended, entries } = *recounted;
         let mut tails = Vec::new();
         match (turn, item) {
@@ -58,27 +57,13 @@ impl Gateway {
             }
             (None, _) => return self.settle_refused(at, id, settled, out),
         }
-        self.stop_as_said(id, stop, out);
+        self.stop_as_said(id, out);
     }
 
     /// No run took it, and none will: what its sender was told, once more.
     fn settle_refused(&mut self, at: usize, id: RequestId, why: Option<SettleReason>, out: &mut Out) {
-        let code = match why.and_then(faults::item_refused) {
-            // Nothing took its place: it waited, and the process that it waited in is gone.
-            _ if why == Some(SettleReason::Restarted) => Err("cancelled_before_start"),
-            Some(ItemRefused::Dropped { superseded: true }) => Ok(QueueCode::Superseded),
-            Some(ItemRefused::Dropped { superseded: false }) => Ok(QueueCode::Overflow),
-            Some(ItemRefused::Cancelled(reason)) => Err(reason),
-            None => Err("cancelled_before_start"),
-        };
-        let refusal = match code {
-            Ok(code) => {
-                let view = &self.views[at];
-                let note = LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() };
-                faults::dropped_before(code, &view.session, &note)
-            }
-            Err(reason) => faults::cancelled(reason).with("replayed", true),
-        };
+        let view = &self.views[at];
+        let refusal = faults::never_began(why, &view.session, &view.usual_note()).with("replayed", true);
         self.refuse(id, &refusal, out);
     }
 }

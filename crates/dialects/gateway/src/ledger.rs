@@ -58,8 +58,8 @@ pub(crate) struct SubscriptionId(pub(crate) u64);
 pub(crate) enum Awaits {
     /// The answer to its Open; then it is carried out.
     Opening { session: SessionId },
-    /// The answer to its prompt, or what became of the one that it repeats. `stop`: it is stopped as soon as it is known how.
-    Offered { session: SessionId, stop: Option<StopBy> },
+    /// The answer to its prompt, or what became of the one that it repeats.
+    Offered { session: SessionId },
     /// The end of what waits.
     Waiting { session: SessionId, item: ItemId },
     /// The end of the turn.
@@ -89,18 +89,6 @@ impl StopBy {
 }
 
 impl Awaits {
-    /// A stop asked for before the prompt was answered, when it was not yet known what to stop.
-    pub(crate) fn stop(&self) -> Option<StopBy> {
-        match self {
-            Awaits::Offered { stop, .. } => *stop,
-            Awaits::Opening { .. }
-            | Awaits::Waiting { .. }
-            | Awaits::Running { .. }
-            | Awaits::Asked { .. }
-            | Awaits::Held { .. } => None,
-        }
-    }
-
     /// What ends it is in nobody's hands: a run goes on for days, or waits as long for somebody.
     fn takes_its_time(&self) -> bool {
         match self {
@@ -113,7 +101,7 @@ impl Awaits {
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Awaits::Opening { session }
-            | Awaits::Offered { session, .. }
+            | Awaits::Offered { session }
             | Awaits::Waiting { session, .. }
             | Awaits::Running { session, .. }
             | Awaits::Held { session } => Some(session),

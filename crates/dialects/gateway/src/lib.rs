@@ -59,7 +59,7 @@ use flow::Opening;
 use ledger::{Awaits, IN_FLIGHT_MAX, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
-use pending::{GatewayPending, SubscribePlan, Work};
+use pending::{GatewayPending, StopWish, SubscribePlan, Work};
 use rate::{Bucket, Rate};
 use session_view::SessionView;
 
@@ -140,6 +140,7 @@ pub struct Gateway {
     callbacks: Vec<SessionId>,
     works: Vec<Work>,
     works_made: u64,
+    stops: Vec<StopWish>,
     subscribing: Vec<SubscribePlan>,
     subscribes_made: u64,
     news: News,
@@ -167,6 +168,7 @@ impl Gateway {
             callbacks: Vec::new(),
             works: Vec::new(),
             works_made: 0,
+            stops: Vec::new(),
             subscribing: Vec::new(),
             subscribes_made: 0,
             news: News::default(),
@@ -240,6 +242,7 @@ impl Gateway {
 
     /// After whatever happened.
     fn afterwards(&mut self, out: &mut Out) {
+        self.stops_too_late(out);
         self.note_use(out.now_ms);
         self.leave_too_many(out);
         self.close_if_over(out);
@@ -280,6 +283,7 @@ impl Dialect for Gateway {
         // Whatever it is: what is refused costs as much to read.
         let rate = self.check_rate(out);
         let text = match frame {
+            Frame::Whole(wire::NO_TEXT) => Err(envelope::no_text()),
             Frame::Whole(bytes) => wire::check(bytes).map_err(|error| envelope::parse_error(&error.to_string())),
             Frame::TooLong { limit } => Err(envelope::too_long(limit)),
         };

@@ -193,8 +193,9 @@ impl Gateway {
             let held = std::mem::take(&mut view.held);
             let (over, held): (Vec<_>, Vec<_>) = held.into_iter().partition(|it| is_of(&it.of));
             view.held = held;
+            let refusal = faults::never_began(Some(why), &session, lane.unwrap_or(&view.usual_note()));
             for it in over {
-                self.refuse(it.id, &faults::cancelled(faults::never_began(Some(why))), out);
+                self.refuse(it.id, &refusal, out);
             }
         }
         for waited in ended {
@@ -206,7 +207,7 @@ impl Gateway {
             match faults::item_refused(why) {
                 Some(ItemRefused::Dropped { superseded }) => {
                     let code = if superseded { QueueCode::Superseded } else { QueueCode::Overflow };
-                    let usual = LaneNote { policy: self.views[at].state.lane, dropped: 1, texts: Vec::new() };
+                    let usual = self.views[at].usual_note();
                     self.dropped(waited.id, code, &session, lane.unwrap_or(&usual), out);
                 }
                 Some(ItemRefused::Cancelled(reason)) => self.fail(waited.id, &faults::cancelled(reason), out),

@@ -9,7 +9,7 @@ use crate::commands::CommandPlan;
 use crate::commands::subagents::SubagentsFound;
 use crate::cursor::EventCursor;
 use crate::inbound::events::ReplayWish;
-use crate::ledger::{RequestId, SubscriptionId};
+use crate::ledger::{RequestId, StopBy, SubscriptionId};
 use crate::methods::ToldBy;
 use crate::own::{GatewayOwn, GatewayRefusal};
 use crate::services::pairing::PairingAnswer;
@@ -285,6 +285,16 @@ pub(crate) enum WorkPart {
     Withdraw(RequestId),
     Abort,
     Slash,
+    /// What the session has used, beside what a command shows.
+    Used,
+}
+
+/// A request is to end of which it is not known yet how: its message is on its way to the lane.
+pub(crate) struct StopWish {
+    pub(crate) id: RequestId,
+    pub(crate) by: StopBy,
+    /// What hears how that went.
+    pub(crate) work: WorkId,
 }
 
 /// A request that needs several answers.
@@ -295,6 +305,7 @@ pub(crate) struct Work {
     pub(crate) refused: Option<GatewayRefusal>,
     pub(crate) inspected: Option<Box<vocab::Inspection>>,
     pub(crate) slash: Option<Box<vocab::SlashReply>>,
+    pub(crate) used: Option<Box<vocab::SlashReply>>,
     /// What a service said of codes.
     pub(crate) paired: Option<PairingAnswer>,
     pub(crate) subagents: Option<SubagentsFound>,

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{
-    Entry, Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId,
-};
+use vocab::{Entry, Fault, FaultKind, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
 use wire::{Close, CloseCode};
 
 use crate::Gateway;
@@ -13,9 +11,7 @@ use crate::faults;
 use crate::inbound::events::{ReplayWish, beyond};
 use crate::ledger::{Awaits, RequestId, StopBy, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{
-    AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WantedOfService, WorkEnd,
-};
+use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, WaitPlan, Wanted, WantedOfService};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, ReplayResult, SubscribeResult,
     SuccessResult, ToolInfo, ToolsResult,
@@ -101,9 +97,9 @@ impl Gateway {
         out: &mut Out,
     ) {
         let at = session.as_ref().and_then(|session| self.view_at(session));
-        let stop = self.ledger.stage(id).and_then(Awaits::stop);
+        let by = self.stops.iter().find(|wish| wish.id == id).map_or(StopBy::Sender, |wish| wish.by);
         let Some((at, session)) = at.zip(session) else {
-            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::not_taken(&fault));
+            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::not_taken(&fault, by));
             let refusal = self.incident_of(id, refusal, out);
             return self.fail(id, &refusal, out);
         };
@@ -132,26 +128,35 @@ impl Gateway {
             Err(fault) => {
                 let view = &mut self.views[at];
                 let note = view.refused.iter().position(|(of, _)| *of == tag).map(|note| view.refused.remove(note).1);
-                let usual = || Box::new(LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() });
-                let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
+                let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(|| Box::new(view.usual_note())));
                 return match note {
                     Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
                     None => {
-                        let refusal = self.incident_of(id, faults::not_taken(&fault), out);
+                        let refusal = self.incident_of(id, faults::not_taken(&fault, by), out);
                         self.fail(id, &refusal, out);
                     }
                 };
             }
         }
-        self.stop_as_said(id, stop, out);
+        self.stop_as_said(id, out);
     }
 
-    /// Somebody wanted this request to end before it was known how: it is known now.
-    pub(crate) fn stop_as_said(&mut self, id: RequestId, stop: Option<StopBy>, out: &mut Out) {
-        if let Some(by) = stop {
-            let work = self.begin_work(id, WorkEnd::Nobody);
-            self.cancel_one(id, work, by, out);
-            self.work_done(work, out);
+    /// Somebody wanted this request to end before it was known how: it is known now. The first word counts, for its reason is
+    /// the one that is told.
+    pub(crate) fn stop_as_said(&mut self, id: RequestId, out: &mut Out) {
+        for wish in self.stops.extract_if(.., |wish| wish.id == id).collect::<Vec<_>>() {
+            self.work(wish.work, |work| work.left = work.left.saturating_sub(1));
+            self.cancel_one(id, wish.work, wish.by, out);
+            self.work_done(wish.work, out);
+        }
+    }
+
+    /// Those that ended by themselves before it was known how to stop them: there is nothing to stop.
+    pub(crate) fn stops_too_late(&mut self, out: &mut Out) {
+        let ledger = &self.ledger;
+        for wish in self.stops.extract_if(.., |wish| !ledger.is_open(wish.id)).collect::<Vec<_>>() {
+            self.work(wish.work, |work| work.left = work.left.saturating_sub(1));
+            self.work_done(wish.work, out);
         }
     }
 
@@ -427,7 +432,10 @@ impl Gateway {
                 WaitsFor::Turn(turn)
             }
             (None, Some(item)) if !ended => WaitsFor::Item(item),
-            (None, _) => return self.refuse(id, &faults::cancelled(faults::never_began(settled)), out),
+            (None, _) => {
+                let refusal = faults::never_began(settled, &session, &self.views[at].usual_note());
+                return self.refuse(id, &refusal, out);
+            }
         };
         self.views[at].held.push(crate::session_view::HeldWait { id, of });
         self.ledger.put(id, Awaits::Held { session });

@@ -178,7 +178,7 @@ shape! { result
         "laneId" lane_id: String,
         "mode" mode: LaneModeWord,
         "overflow" overflow: OverflowWord,
-        /// In this lane since it was last idle, this one included.
+        /// In this lane since it was last idle, this one and those that went together with it included.
         "droppedCount" dropped_count: u64,
         /// How what was dropped began, where the rules say so.
         "summary" summary: Option<Vec<Arc<str>>>,

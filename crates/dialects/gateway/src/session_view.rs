@@ -188,6 +188,11 @@ impl SessionView {
         self.depth = items.len();
     }
 
+    /// What the lane says of a message that it let go of, where the engine has not said it.
+    pub(crate) fn usual_note(&self) -> LaneNote {
+        LaneNote { policy: self.state.lane, dropped: 1, texts: Vec::new() }
+    }
+
     /// A turn begins. Requests that are known to be in it stay: a replay tells its start once more.
     pub(crate) fn begin(&mut self, turn: &TurnId) {
         self.run = Some(GatewayRun::new(turn.clone(), true));

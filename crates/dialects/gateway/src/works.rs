@@ -1,6 +1,6 @@
 //! Requests that need several answers: they are done when the last one is here, and the first that is a refusal is theirs.
 
-use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb};
+use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb, Tag};
 
 use crate::Gateway;
 use crate::faults;
@@ -22,6 +22,7 @@ impl Gateway {
             refused: None,
             inspected: None,
             slash: None,
+            used: None,
             paired: None,
             subagents: None,
             active: false,
@@ -39,7 +40,7 @@ impl Gateway {
         }
     }
 
-    /// One command of it.
+    /// One command of it. Its tag.
     pub(crate) fn work_part(
         &mut self,
         number: WorkId,
@@ -47,9 +48,9 @@ impl Gateway {
         verb: SessionVerb,
         part: WorkPart,
         out: &mut Out,
-    ) {
+    ) -> Tag {
         self.work(number, |work| work.left += 1);
-        self.want(session, verb, Wanted::Part(number, part), out);
+        self.want(session, verb, Wanted::Part(number, part), out)
     }
 
     /// One answer of it.
@@ -77,6 +78,7 @@ impl Gateway {
                 (WorkPart::Abort, Ok(_)) => work.active = true,
                 (WorkPart::Inspect, Ok(Reply::Inspected(inspected))) => work.inspected = Some(inspected),
                 (WorkPart::Slash, Ok(Reply::Slash(reply))) => work.slash = Some(reply),
+                (WorkPart::Used, Ok(Reply::Slash(reply))) => work.used = Some(reply),
                 // It was over before it could be stopped.
                 (WorkPart::TakeBack | WorkPart::Interrupt | WorkPart::Withdraw(_) | WorkPart::Abort, Err(fault))
                     if matches!(
@@ -131,6 +133,7 @@ impl Gateway {
                     refused,
                     inspected: work.inspected,
                     slash: work.slash,
+                    used: work.used,
                     paired: work.paired,
                     subagents: work.subagents,
                     active: work.active,

@@ -24,7 +24,7 @@ pub use wakers::Kick;
 /// What a binary message is to whoever hears messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Binary {
-    /// A message that means nothing, so that it is answered: one byte with which no JSON begins.
+    /// A message that means nothing, so that it is answered: [`wire::NO_TEXT`].
     Invalid,
     /// Nothing at all.
     Ignored,

@@ -1,6 +1,7 @@
 //! Connections that are cut at any moment and come back with a cursor: no gap, no repeat.
 
 use std::io::{Read, Write};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -58,13 +59,13 @@ async fn g8_a_watcher_that_is_cut_again_and_again_hears_everything_once() {
     assert_eq!(text, wanted);
 }
 
-/// What a reader of server-sent events hears first with this place: the status, and the beginning of the answer.
-fn events_from(gateway: &Gateway, place: &str) -> (u16, String) {
+/// What a reader of server-sent events hears first: the status, and the beginning of the answer. `more`: headers.
+fn events_of(gateway: &Gateway, path: &str, more: &str) -> (u16, String) {
     let mut stream = std::net::TcpStream::connect(&gateway.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let address = &gateway.address;
-    let headers = format!("Authorization: Bearer {TOKEN}\r\nLast-Event-ID: {place}\r\nConnection: close\r\n");
-    write!(stream, "GET /api/events?topics=session:cut:sse HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
+    let headers = format!("Authorization: Bearer {TOKEN}\r\n{more}Connection: close\r\n");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
     let (mut text, mut bytes) = (String::new(), [0; 4096]);
     while !(text.contains("event: result") || text.contains("\"error\"")) {
         match stream.read(&mut bytes).unwrap() {
@@ -91,8 +92,23 @@ async fn g8_a_reader_of_events_with_a_place_that_never_was_is_told_so() {
         ("4000+7".to_owned(), 400),
         ("nonsense".to_owned(), 400),
     ] {
-        let (found, text) = events_from(&gateway, &last);
+        let path = "/api/events?topics=session:cut:sse";
+        let (found, text) = events_of(&gateway, path, &format!("Last-Event-ID: {last}\r\n"));
         assert_eq!(found, status, "{last}: {text}");
         assert_eq!(text.contains("\"param\":\"afterSeq\""), status == 400, "{last}: {text}");
     }
+}
+
+/// As the page shows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_read_over_http_by_what_the_page_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/dialects/gateway.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let path = page.lines().find_map(|line| line.trim().strip_prefix("'http://127.0.0.1:18800")).unwrap();
+    let place = Place::new();
+    let gateway = place.start();
+    let mut speaker = Socket::open(&gateway).await;
+    speaker.call("agent.send", json!({"sessionId": "ws:a", "message": "say 3 words"})).await.unwrap();
+    let (status, text) = events_of(&gateway, path.trim_end_matches('\''), "");
+    assert_eq!((status, text.contains("text/event-stream")), (200, true), "{path}: {text}");
 }

@@ -225,6 +225,28 @@ async fn two_who_change_settings_at_once_lose_nothing() {
     assert!(text.contains("cap = 19") && text.contains("debounce_ms = 109"), "{text}");
 }
 
+/// What wants a new start wants it until there is one, or until the file says again what the process runs with.
+#[tokio::test]
+async fn what_waits_for_a_restart_is_named_by_every_reload() {
+    let place = place();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let text = std::fs::read_to_string(place.config_file()).unwrap();
+    let write = |text: &str| std::fs::write(place.config_file(), text).unwrap();
+    let mut told = Vec::new();
+    write(&text.replace("1000 #", "2000 #").replace("cap = 5", "cap = 6"));
+    for params in [json!({"dryRun": true}), json!({}), json!({})] {
+        let said = socket.call("config.reload", params).await.unwrap();
+        told.push((said["changed"].clone(), said["restartRequired"].clone()));
+    }
+    let both = json!(["max_tokens", "server.queue.cap"]);
+    let waits = json!(["max_tokens"]);
+    assert_eq!(told, [(both.clone(), waits.clone()), (both, waits.clone()), (json!([]), waits.clone())]);
+    write(&text.replace("cap = 5", "cap = 6"));
+    let said = socket.call("config.reload", json!({})).await.unwrap();
+    assert_eq!((&said["changed"], &said["restartRequired"]), (&waits, &json!([])));
+}
+
 #[tokio::test]
 async fn what_is_laid_over_the_file_is_named_and_a_reload_can_be_tried() {
     let place = Place { env: vec![("TILLERMAN_MODEL", "mock/alpha".to_owned())], ..place() };

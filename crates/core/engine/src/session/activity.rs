@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Briefing, CallId, CompactReason, CutBy, Fault, ItemId, Later, ModelStream, Outcome, Principal, Tag, TurnId,
+    Briefing, CallId, CompactReason, CutBy, Fault, ItemId, Later, ModelStream, Outcome, PeerId, Principal, Tag, TurnId,
 };
 
 use super::budget::DayUsed;
@@ -307,6 +307,10 @@ impl Activity {
     }
     pub(super) fn is_compacting(&self) -> bool {
         matches!(self.doing, Doing::Turn(_, TurnWaits::Compaction(..)) | Doing::Compacting(..))
+    }
+    /// The same for this command of a peer.
+    pub(super) fn is_compacting_for(&self, peer: PeerId, tag: Tag) -> bool {
+        matches!(&self.doing, Doing::Compacting(_, asker) if asker.outbox.peer == peer && asker.tag == tag)
     }
     /// The summary is there, or is not wanted any more.
     pub(super) fn end_compaction(&mut self) -> Option<(Summarising, AfterCompaction)> {

@@ -155,8 +155,12 @@ impl Session {
 
     /// Whether there was one to stop.
     pub(super) fn abort_call(&mut self, peer: PeerId, of: Tag) -> Result<Reply, Fault> {
+        if self.activity.is_compacting_for(peer, of) {
+            self.interrupt(None);
+            return Ok(Reply::Done);
+        }
         let found = self.asides.running.iter_mut().find(|aside| aside.outbox.peer == peer && aside.tag == of);
-        let missing = || Fault::new(FaultKind::NotFound, "no call of this tag is running");
+        let missing = || Fault::new(FaultKind::NotFound, "nothing of this tag is running");
         found.map(|aside| aside.is_stopped = true).ok_or_else(missing)?;
         Ok(Reply::Done)
     }

@@ -136,7 +136,7 @@ impl Session {
     }
 
     /// Whether something ran that the interrupt meant: this turn, or whatever runs or is about to.
-    fn interrupt(&mut self, turn: Option<&TurnId>) -> bool {
+    pub(super) fn interrupt(&mut self, turn: Option<&TurnId>) -> bool {
         if self.was_stopped_unread() {
             return true;
         }

@@ -173,6 +173,21 @@ async fn a_message_that_takes_the_place_of_what_runs_stops_it_and_not_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn it_is_stopped_by_the_tag_of_its_command_and_nothing_else_is() {
+    let (_stage, mut actor) = busy(vec![slow_words(), held("sum"), held("next")]).await;
+    let tag = actor.send(later()).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
+    let stop = |of| Verb::Session(SessionVerb::AbortCall { of });
+    let other = ask_for(&mut actor, stop(Tag(u64::MAX))).await;
+    assert_eq!(other.unwrap_err().kind, FaultKind::NotFound);
+    assert_eq!(ask_for(&mut actor, stop(tag)).await, Ok(Reply::Done));
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
+    actor.prompt("next").await;
+    actor.settle().await;
+    assert_eq!(ask_for(&mut actor, stop(tag)).await.unwrap_err().kind, FaultKind::NotFound, "a turn is none of it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_there_is_nothing_to_compact_that_is_said_and_the_lane_goes_on() {
     let stage = stage(&Player::new([vec![Step::Wait(1000), text("x"), done(Finish::Stop)]]));
     let mut actor = stage.open().await;

@@ -9,7 +9,7 @@ use super::subagents::SubagentsFound;
 use super::{CommandPlan, PairWish, QueueChange, help, lane_line};
 use crate::Gateway;
 use crate::events::{self, ContentData, DoneData};
-use crate::ledger::{RequestId, Terminal};
+use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{WantedOfService, WorkEnd, WorkPart};
 use crate::results::{CommandDone, QueuePolicy, SendResult, UsageSum};
@@ -23,6 +23,7 @@ pub(crate) struct Done {
     pub(crate) refused: Option<GatewayRefusal>,
     pub(crate) inspected: Option<Box<Inspection>>,
     pub(crate) slash: Option<Box<SlashReply>>,
+    pub(crate) used: Option<Box<SlashReply>>,
     pub(crate) paired: Option<PairingAnswer>,
     pub(crate) subagents: Option<SubagentsFound>,
     pub(crate) active: bool,
@@ -52,12 +53,24 @@ impl Gateway {
                 }
                 self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
             }
+            CommandPlan::Status => {
+                let slash = |name: &str| SessionVerb::Slash { name: name.to_owned(), args: String::new() };
+                self.work_part(work, &session, slash("status"), WorkPart::Slash, out);
+                self.work_part(work, &session, slash("cost"), WorkPart::Used, out);
+                self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
+            }
             CommandPlan::Stop(_) => self.clear_and_interrupt(&session, work, out),
             CommandPlan::Engine { name, args, .. } => {
                 let verb = SessionVerb::Slash { name: name.to_owned(), args };
-                self.work_part(work, &session, verb, WorkPart::Slash, out);
+                let tag = self.work_part(work, &session, verb, WorkPart::Slash, out);
+                // The others are done at once, or not worth stopping.
+                if name == "compact" {
+                    self.ledger.put(id, Awaits::Asked { session: Some(session), aside: Some(tag) });
+                }
             }
-            CommandPlan::Reset => self.work_part(work, &session, SessionVerb::StartOver, WorkPart::Set, out),
+            CommandPlan::Reset => {
+                self.work_part(work, &session, SessionVerb::StartOver, WorkPart::Set, out);
+            }
             CommandPlan::Elevate(minutes) => {
                 let now_ms = self.options.clock.now_ms();
                 let until_ms = minutes.map(|minutes| now_ms + minutes * 60_000);
@@ -137,11 +150,20 @@ fn spoken(plan: CommandPlan, done: Done, called: Option<Arc<str>>) -> CommandSai
     }
     match (plan, done.inspected, done.slash) {
         (CommandPlan::Queue(_), Some(it), _) => {
-            let policy = QueuePolicy::from(&it.lane);
-            let mut data = serde_json::to_value(policy).unwrap_or_default();
-            data["depth"] = json!(it.waiting.len());
-            data["own"] = json!(it.state.lane_is_own);
-            good(lane_line(&it.lane, it.waiting.len(), it.state.lane_is_own), data)
+            let (text, data) = lane_said(&it);
+            good(text, data)
+        }
+        (CommandPlan::Status, Some(it), Some(reply)) => {
+            let (lane, lane_data) = lane_said(&it);
+            let mut data = reply.result.as_ref().map_or_else(|_| json!({}), |it| outcome_data(it, called));
+            data["lane"] = lane_data;
+            let text = |reply: &SlashReply| wire::slash::text(reply, &TOOL_NAMES);
+            let mut lines = format!("{}\n{lane}", text(&reply));
+            if let Some(used) = &done.used {
+                lines = format!("{lines}\nusage: {}", text(used));
+                data["usage"] = used.result.as_ref().map_or(Value::Null, |it| outcome_data(it, None));
+            }
+            good(lines, data)
         }
         (CommandPlan::Stop(_), ..) => {
             let (active, queued) = (done.active, done.queued);
@@ -174,6 +196,7 @@ fn spoken(plan: CommandPlan, done: Done, called: Option<Arc<str>>) -> CommandSai
         (CommandPlan::Refused { text, .. }, ..) => CommandSaid { ok: false, text, data: json!({}) },
         (
             CommandPlan::Queue(_)
+            | CommandPlan::Status
             | CommandPlan::Engine { .. }
             | CommandPlan::Elevate(_)
             | CommandPlan::Pair(_)
@@ -181,6 +204,14 @@ fn spoken(plan: CommandPlan, done: Done, called: Option<Arc<str>>) -> CommandSai
             ..,
         ) => CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) },
     }
+}
+
+/// The lane's rules, for people and for programs.
+fn lane_said(it: &Inspection) -> (String, Value) {
+    let mut data = serde_json::to_value(QueuePolicy::from(&it.lane)).unwrap_or_default();
+    data["depth"] = json!(it.waiting.len());
+    data["own"] = json!(it.state.lane_is_own);
+    (lane_line(&it.lane, it.waiting.len(), it.state.lane_is_own), data)
 }
 
 fn paired_said(paired: &PairingAnswer) -> CommandSaid {
@@ -208,6 +239,9 @@ fn outcome_data(outcome: &SlashOutcome, called: Option<Arc<str>>) -> Value {
             "sessionId": state.session.as_str(), "model": state.model, "mode": state.mode.as_str(),
             "runId": state.turn.as_ref().map(|turn| turn.as_str()), "messages": state.messages,
         }),
+        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars, .. } => {
+            json!({"inputTokens": input_tokens, "outputTokens": output_tokens, "runs": turns, "costUsd": dollars})
+        }
         SlashOutcome::Model { model, models, .. } => {
             json!({"modelTier": called.as_ref().unwrap_or(model), "model": model, "available": models})
         }

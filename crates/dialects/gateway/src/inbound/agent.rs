@@ -22,6 +22,11 @@ pub(crate) fn send(
     params: SendParams,
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
+    if let (Some(one), Some(other)) = (&params.session_id, &params.session)
+        && one.0 != other.0
+    {
+        return Err(GatewayRefusal::wrong_param("session", "`session` and `sessionId` name two sessions"));
+    }
     let session = gateway.session_or_attached(params.session_id.or(params.session));
     if params.attachments.0.is_empty()
         && let Some(plan) = commands::plan(&params.message.0)

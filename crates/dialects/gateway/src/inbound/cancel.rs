@@ -7,7 +7,7 @@ use crate::faults;
 use crate::ledger::{Awaits, RequestId, StopBy, WireId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::CancelParams;
-use crate::pending::{AfterOpen, WantedOfService, WorkEnd, WorkId, WorkPart};
+use crate::pending::{AfterOpen, StopWish, WantedOfService, WorkEnd, WorkId, WorkPart};
 use crate::session_view::How;
 
 pub(crate) fn cancel(
@@ -56,10 +56,10 @@ impl Gateway {
                 self.fail(id, &faults::cancelled(by.before_start()), out);
                 self.work(work, |work| work.queued += 1);
             }
-            Awaits::Offered { stop, .. } => {
-                // The first word counts: it is the reason that is told.
-                stop.get_or_insert(by);
-                self.work(work, |work| work.queued += 1);
+            // The lane has it, and will say whether it runs or waits: only then is it known what was stopped.
+            Awaits::Offered { .. } => {
+                self.stops.push(StopWish { id, by, work });
+                self.work(work, |work| work.left += 1);
             }
             Awaits::Waiting { session, item } => {
                 let (session, item) = (session.clone(), item.clone());

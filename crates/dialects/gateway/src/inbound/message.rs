@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use vocab::{Image, Part};
+use vocab::{Image, ImageFlaw, Part};
 
+use crate::faults;
 use crate::own::GatewayRefusal;
 use crate::params::{ATTACHED_BYTES_MAX, AttachmentPart};
 
@@ -43,15 +44,16 @@ fn attached(at: usize, attachment: &AttachmentPart, is_behind: bool) -> Result<(
     })?;
     let mime = attachment.mime_type.0.to_ascii_lowercase();
     if mime.starts_with("image/") {
-        return Ok((Part::Image(Image { mime: mime.into(), base64: data.clone() }), bytes.len()));
+        let image = Image { mime: mime.into(), base64: data.clone() };
+        image.check().map_err(|flaw| flawed(at, flaw))?;
+        return Ok((Part::Image(image), bytes.len()));
     }
     let plain = mime.split(';').next().unwrap_or_default().trim();
     let is_text = plain.starts_with("text/") || TEXT_TYPES.contains(&plain);
     let text = is_text.then(|| String::from_utf8(bytes).ok()).flatten();
     let Some(text) = text else {
         let message = format!("attachments of the type {} are not understood", vocab::visible::visible_line(&mime));
-        return Err(GatewayRefusal::invalid("unsupported_attachment", message)
-            .with("param", format!("attachments[{at}].mimeType")));
+        return Err(unsupported(at, message));
     };
     let name = attachment.filename.as_ref().map_or("attachment", |name| &name.0);
     let head = vocab::visible::visible_line(name);
@@ -60,10 +62,26 @@ fn attached(at: usize, attachment: &AttachmentPart, is_behind: bool) -> Result<(
     Ok((Part::text(format!("{gap}[{head}]\n{text}")), len))
 }
 
+fn unsupported(at: usize, message: String) -> GatewayRefusal {
+    GatewayRefusal::invalid("unsupported_attachment", message).with("param", format!("attachments[{at}].mimeType"))
+}
+
+/// The engine would say the same of the whole message, without which one it is.
+fn flawed(at: usize, flaw: ImageFlaw) -> GatewayRefusal {
+    let shown = |text: &str| faults::message(text);
+    match flaw {
+        ImageFlaw::Type(text) => unsupported(at, shown(&text)),
+        ImageFlaw::Data(text) => GatewayRefusal::wrong_param(&format!("attachments[{at}].data"), shown(&text)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::shape::{LongText, Text};
+
+    /// How every PNG begins.
+    const PNG: &str = "iVBORw0KGgo=";
 
     fn attachment(mime: &str, data: &str, name: Option<&str>) -> AttachmentPart {
         AttachmentPart {
@@ -76,9 +94,9 @@ mod tests {
     #[test]
     fn text_files_become_text_and_images_stay_images() {
         let list =
-            [attachment("text/plain; charset=utf-8", "aGk=", Some("a\nb.txt")), attachment("image/PNG", "aGk=", None)];
+            [attachment("text/plain; charset=utf-8", "aGk=", Some("a\nb.txt")), attachment("image/PNG", PNG, None)];
         let parts = parts(&"look".into(), &list).unwrap();
-        let image = Image { mime: "image/png".into(), base64: "aGk=".into() };
+        let image = Image { mime: "image/png".into(), base64: PNG.into() };
         assert_eq!(parts, [Part::text("look"), Part::text("\n\n[a␊b.txt]\nhi"), Part::Image(image)]);
     }
 
@@ -90,9 +108,15 @@ mod tests {
         assert_eq!(reason("x", &[attachment("text/plain", "??", None)]), "invalid_params");
         assert_eq!(reason("x", &[attachment("application/zip", "aGk=", None)]), "unsupported_attachment");
         assert_eq!(reason("x", &[attachment("text/plain", "/w==", None)]), "unsupported_attachment");
+        let param = |mime: &str, data: &str| {
+            let refusal = parts(&"x".into(), &[attachment(mime, data, None)]).unwrap_err();
+            format!("{} {}", refusal.reason.unwrap(), refusal.data.unwrap().as_str())
+        };
+        assert_eq!(param("image/png", "aGk="), r#"invalid_params {"param":"attachments[0].data"}"#);
+        assert_eq!(param("image/x", PNG), r#"unsupported_attachment {"param":"attachments[0].mimeType"}"#);
         let large = STANDARD.encode(vec![b'x'; ATTACHED_BYTES_MAX / 2 + 1]);
         assert_eq!(
-            reason("x", &[attachment("text/plain", &large, None), attachment("image/png", &large, None)]),
+            reason("x", &[attachment("text/plain", &large, None), attachment("text/plain", &large, None)]),
             "invalid_params"
         );
         assert!(parts(&"".into(), &[attachment("text/plain", "aGk=", None)]).is_ok());

@@ -24,10 +24,11 @@ shape! { result
     }
 }
 shape! { result
-    /// Names of settings that are otherwise now, and those of them that want a new start; `changes` has both.
+    /// Names of settings that are otherwise now; `changes` says how.
     ReloadResult {
         "success" success: bool,
         "changed" changed: Vec<String>,
+        /// Those that are otherwise than the process runs with, and hold after a new start: also of readings before this one.
         "restartRequired" restart_required: Vec<String>,
         "changes" changes: Vec<ConfigChange>,
     }

@@ -73,7 +73,7 @@ impl ShapeSchema {
             ShapeSchema::Bool => json!({"type": "boolean"}),
             ShapeSchema::Integer { min, max } => {
                 let mut it = json!({"type": "integer", "minimum": min});
-                if *max < crate::ledger::ID_MAX as i64 {
+                if *max <= crate::ledger::ID_MAX as i64 {
                     it["maximum"] = json!(max);
                 }
                 it

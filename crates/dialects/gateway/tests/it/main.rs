@@ -4,6 +4,7 @@
 mod asks;
 mod checkpoints;
 mod collecting;
+mod commands;
 mod document;
 mod ends;
 mod envelope;

@@ -99,8 +99,16 @@ fn a_repeat_of_what_a_lane_dropped_says_that_it_was_dropped() {
             play.heard_for(a, Duration::from_millis(20)).await;
             play.put(a, 2, "agent.send", send("say 1 words", "k2")).await;
             play.heard_for(a, Duration::from_millis(5)).await;
+            play.put(b, 9, "agent.wait", json!({"sessionId": "s:1", "idempotencyKey": "k2"})).await;
+            let mut waited = play.heard_for(b, Duration::from_millis(5)).await;
             play.put(a, 3, "agent.send", send("say 1 words", "k3")).await;
             let heard = play.heard_for(a, Duration::from_secs(9)).await;
+            waited.extend(play.heard(b).await);
+            let late = play.result(b, 10, "agent.wait", json!({"sessionId": "s:1", "idempotencyKey": "k2"})).await;
+            for frame in [&waited[0], &late] {
+                let error = &frame["error"];
+                assert_eq!((&error["code"], &error["data"]["queue"]["code"]), (&json!(3), &json!(code)), "{frame}");
+            }
             let dropped = heard.iter().find(|it| it["id"] == 2 && it.get("error").is_some()).unwrap();
             let again = play.result(b, 4, "agent.send", send("say 1 words", "k2")).await;
             for frame in [dropped, &again] {
@@ -176,7 +184,7 @@ fn what_is_stopped_before_it_is_known_what_became_of_it_is_stopped_then() {
             talk.reply(Ok(Reply::Interrupted { was_running: false }));
         }
         let heard = talk.frames();
-        assert_eq!(heard.last(), Some(&format!("1 ! 4 {reason}")), "{heard:?}");
+        assert!(heard.contains(&format!("1 ! 4 {reason}")), "{heard:?}");
         assert_eq!(heard.iter().any(|it| it.contains(r#""cancelled":true"#)), reason == "cancelled", "{heard:?}");
         // What it chooses goes with it: a message that is offered is stopped as any other.
         let mut talk = Talk::new();
@@ -184,6 +192,20 @@ fn what_is_stopped_before_it_is_known_what_became_of_it_is_stopped_then() {
         let models = talk.out.commands.iter().map(|command| command.model.as_deref()).collect::<Vec<_>>();
         assert_eq!(models, [Some("beta")]);
     }
+}
+
+/// The incident was one when it happened; to be told of it again is none.
+#[test]
+fn a_failure_that_is_told_once_more_is_no_new_incident() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        let (a, b) = lane(&mut play, json!({})).await;
+        let failed = play.ask(a, 1, "agent.send", send("fail 400", "k")).await;
+        assert!(failed.last().unwrap()["error"]["data"]["incident"].is_string(), "{failed:?}");
+        let again = play.result(b, 2, "agent.send", send("fail 400", "k")).await["error"].take();
+        assert_eq!((&again["code"], &again["data"]["replayed"]), (&json!(5), &json!(true)), "{again}");
+        assert_eq!(again["data"].get("incident"), None, "{again}");
+    });
 }
 
 #[test]
@@ -211,17 +233,19 @@ fn a_message_for_a_session_that_is_deleted_just_then_says_so() {
 #[test]
 fn who_waits_for_a_message_that_timed_out_before_its_run_began_is_told_so() {
     use vocab::{Recounted, Reply, SettleReason};
-    for (settled, reason) in [
-        (Some(SettleReason::TimedOut), "timeout"),
-        (Some(SettleReason::Deleted), "session_deleted"),
-        (Some(SettleReason::TakenBack), "cancelled_before_start"),
-        (Some(SettleReason::Overflow), "cancelled_before_start"),
-        (None, "cancelled_before_start"),
+    for (settled, told) in [
+        (Some(SettleReason::TimedOut), "4 timeout"),
+        (Some(SettleReason::Deleted), "4 session_deleted"),
+        (Some(SettleReason::TakenBack), "4 cancelled_before_start"),
+        (Some(SettleReason::Restarted), "4 cancelled_before_start"),
+        (Some(SettleReason::Overflow), "3 queue"),
+        (Some(SettleReason::Newer), "3 queue"),
+        (None, "4 cancelled_before_start"),
     ] {
         let mut talk = Talk::on(None);
         talk.ask(1, "agent.wait", json!({"sessionId": "s", "idempotencyKey": "k", "timeoutMs": 500}));
         let recounted = Recounted { turn: None, item: Some("i".into()), settled, ended: true, entries: Vec::new() };
         talk.reply(Ok(Reply::Recounted(Box::new(recounted))));
-        assert_eq!(talk.frames(), [format!("1 ! 4 {reason}")], "{settled:?}");
+        assert_eq!(talk.frames(), [format!("1 ! {told}")], "{settled:?}");
     }
 }

@@ -351,6 +351,7 @@ fn a_session_that_goes_takes_its_requests_with_it() {
             format!("1 ! {code} {reason}"),
             format!("2 error {code}"),
             format!("2 ! {code} {reason}"),
+            format!("3 error {code}"),
             format!("3 ! {code} {reason}"),
             format!("4 ! {code} {reason}"),
         ]);
@@ -518,14 +519,46 @@ fn a_cancel_that_overtakes_its_message_is_carried_out_when_it_is_known_where() {
     let waiting = Reply::Waiting { item: "i".into(), position: 0 };
     let taken_back = SessionVerb::Queue(vocab::QueueVerb::TakeBack("i".into()));
     let interrupt = SessionVerb::Interrupt { turn: Some("t".into()) };
-    for (reply, stops) in [(Reply::Started { turn: "t".into() }, interrupt), (waiting, taken_back)] {
+    let interrupted = Reply::Interrupted { was_running: true };
+    let item = vocab::Item {
+        id: "i".into(),
+        parts: Vec::new(),
+        delivery: vocab::Delivery::Policy,
+        at_ms: 0,
+        sender: None,
+        by: None,
+        until_ms: None,
+    };
+    let cases = [
+        (Reply::Started { turn: "t".into() }, interrupt, interrupted, r#""active":true,"cancelled":true,"queued":0"#),
+        (waiting, taken_back, Reply::Queue(vec![item]), r#""active":false,"cancelled":true,"queued":1"#),
+    ];
+    for (reply, stops, stopped, told) in cases {
         let mut talk = Talk::on(None);
         talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
-        assert_eq!(talk.frames(), [r#"2 = {"active":false,"cancelled":true,"queued":1}"#]);
         talk.log([started("t")]);
+        assert_eq!(talk.frames(), Vec::<String>::new(), "nobody knows yet what there is to stop");
         talk.reply(Ok(reply));
         assert_eq!(talk.out.commands[0].verb, Verb::Session(stops));
+        talk.reply(Ok(stopped));
+        assert!(talk.frames().contains(&format!("2 = {{{told}}}")));
     }
+    // It was not taken, or its session has gone: there is nothing to stop.
+    for is_gone in [false, true] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
+        let fault = Fault::new(FaultKind::UnknownSession, "gone");
+        match is_gone {
+            true => _ = talk.tell(Event::Gone { fault }),
+            false => _ = talk.reply(Err(fault)),
+        }
+        let told = r#"2 = {"active":false,"cancelled":false,"queued":0}"#;
+        assert_eq!(talk.frames(), ["1 error 4", "1 ! 4 session_deleted", told]);
+    }
+    // An interrupt of the whole session came first, while its images were made ready.
+    let mut talk = Talk::on(None);
+    talk.send(1, json!({})).reply(Err(Fault::new(FaultKind::Cancelled, "interrupted before it began")));
+    assert_eq!(talk.frames(), ["1 error 4", "1 ! 4 cancelled_before_start"]);
     // Before the session is open nothing has to be stopped.
     let mut talk = Talk::new();
     talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));

@@ -111,7 +111,8 @@ fn limit(message: String) -> GatewayRefusal {
 }
 
 fn kept(params: &CanvasPutParams) -> Result<Arc<[u8]>, GatewayRefusal> {
-    let raw = |json: &Json| RawValue::from_string(json.as_str().to_owned());
+    // The limit is the artifact's, whatever spelling its client writes JSON in.
+    let raw = |json: &Json| RawValue::from_string(in_one_spelling(json.as_str())?);
     let broken = |_| incident("internal", "an artifact is no JSON");
     let artifact = KeptArtifact {
         kind: params.kind.0.to_string(),
@@ -125,6 +126,23 @@ fn kept(params: &CanvasPutParams) -> Result<Arc<[u8]>, GatewayRefusal> {
         return Err(limit(message));
     }
     Ok(payload.into())
+}
+
+/// The same value without blanks around its parts, and each character of a string as itself where JSON lets it be. Numbers stay
+/// as they were written: one that no float holds is kept.
+fn in_one_spelling(json: &str) -> serde_json::Result<String> {
+    let is_part = |it: &char| !it.is_ascii_whitespace();
+    let (mut spelled, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some(start) = rest.find('"') {
+        spelled.extend(rest[..start].chars().filter(is_part));
+        let mut texts = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<String>();
+        if let Some(text) = texts.next() {
+            spelled.push_str(&serde_json::to_string(&text?)?);
+        }
+        rest = &rest[start + texts.byte_offset()..];
+    }
+    spelled.extend(rest.chars().filter(is_part));
+    Ok(spelled)
 }
 
 fn artifact(shelved: &Shelved, with_content: bool) -> Result<Artifact, GatewayRefusal> {
@@ -143,4 +161,27 @@ fn artifact(shelved: &Shelved, with_content: bool) -> Result<Artifact, GatewayRe
         updated_at: shelved.updated_ms,
         version: shelved.version,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_spelling;
+
+    #[test]
+    fn a_value_has_one_spelling_and_keeps_its_numbers() {
+        let cases = [
+            (r#""\u00e4\/\ud83d\ude00""#, r#""ä/😀""#),
+            (
+                r#" { "a b" : [ 1.10 , 12345678901234567890123 , -0.0 , 1e400 ] , "\u0061" : null } "#,
+                r#"{"a b":[1.10,12345678901234567890123,-0.0,1e400],"a":null}"#,
+            ),
+            (r#""a \u0022 \\ \u0000 \n \" ""#, r#""a \" \\ \u0000 \n \" ""#),
+            ("[]", "[]"),
+            ("7", "7"),
+            (r#""""#, r#""""#),
+        ];
+        for (given, want) in cases {
+            assert_eq!(in_one_spelling(given).unwrap(), want);
+        }
+    }
 }

@@ -17,8 +17,9 @@ const DETAIL_CHARS_MAX: usize = 200;
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Reloaded {
     pub changed: Vec<String>,
+    /// Settings that a new start has to make hold, whenever they were changed.
     pub restart_required: Vec<String>,
-    /// Both of them, with what they were and are.
+    /// All of `changed`, with what they were and are.
     pub changes: Vec<ChangedSetting>,
     /// What is laid over a setting that was written, so that it does not hold.
     pub shadowed_by: Option<String>,

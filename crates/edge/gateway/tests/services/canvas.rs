@@ -76,6 +76,24 @@ fn what_is_wrong_with_an_artifact_is_said_by_a_word() {
 }
 
 #[test]
+fn the_limit_of_an_artifact_does_not_count_how_its_client_spells_json() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        let letters = 300_000;
+        for spelling in ["ä", r"\u00e4"] {
+            let content = format!(r#"[ "{}" , 1.10, 12345678901234567890123 ]"#, spelling.repeat(letters));
+            let frame = format!(
+                r#"{{"id":1,"method":"canvas.put","params":{{"artifactId":"a","type":"t","content":{content}}}}}"#
+            );
+            let said = play.ask_raw(at, &frame).await;
+            let told = format!(r#""content":["{}",1.10,12345678901234567890123]"#, "ä".repeat(letters));
+            assert!(said.contains(&told), "{spelling}: {}", &said[..200.min(said.len())]);
+        }
+    });
+}
+
+#[test]
 fn a_session_has_five_hundred_and_what_is_switched_off_is_refused() {
     paused(async {
         let mut play = Play::new();

@@ -202,6 +202,12 @@ impl Play {
         self.send(at, &json!({"id": 1, "method": method, "params": params})).await;
         self.heard(at, QUIET).await
     }
+    /// The same byte for byte.
+    pub(crate) async fn ask_raw(&mut self, at: usize, frame: &str) -> String {
+        let pipe = self.pipes[at].as_mut().unwrap();
+        pipe.send(frame).await;
+        pipe.heard(QUIET).await.concat()
+    }
     /// The answer to a request that has nothing but an answer.
     pub(crate) async fn result(&mut self, at: usize, method: &str, params: Value) -> Value {
         let mut heard = self.ask(at, method, params).await;

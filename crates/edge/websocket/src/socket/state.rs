@@ -25,8 +25,6 @@ const READ_BYTES: usize = 64 * 1024;
 const CONTROL_BYTES_MAX: usize = 4 * 1024;
 /// How long is read on behind a write that failed: the other side is gone, and what it left is here already.
 const LAST_READ: Duration = Duration::from_secs(1);
-/// What stands for a binary message where it is to be answered: no JSON begins so.
-const NOT_JSON: u8 = 0xff;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
@@ -329,7 +327,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         let (queue, binary) = (&mut self.queue, self.options.binary);
         let fed = self.codec.feed(bytes, now_ms, &mut |incoming| match incoming {
             Incoming::Message { text: true, bytes } => queue.push_back(bytes.into_owned()),
-            Incoming::Message { text: false, .. } if binary == Binary::Invalid => queue.push_back(vec![NOT_JSON]),
+            Incoming::Message { text: false, .. } if binary == Binary::Invalid => {
+                queue.push_back(wire::NO_TEXT.to_vec())
+            }
             Incoming::Message { .. } | Incoming::Pong(_) => {}
             Incoming::Ping(payload) => pongs.push(payload.to_vec()),
             Incoming::Close(close) => closed = Some(close.map(|(code, why)| (code, why.to_owned()))),
