@@ -58,6 +58,26 @@ async fn a_setting_is_written_with_everything_around_it_left_alone_and_holds_at_
     assert_eq!(socket.call("config.get", json!({"path": "max_tokens"})).await.unwrap(), 2000);
 }
 
+#[tokio::test]
+async fn the_rules_of_lanes_in_memory_follow_where_a_session_has_none_of_its_own() {
+    let place = place();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    for session in ["usual", "own"] {
+        socket.call("agent.send", json!({"sessionId": session, "message": "say hi"})).await.unwrap();
+    }
+    socket.call("sessions.patch", json!({"sessionId": "own", "queue": {"cap": 5}})).await.unwrap();
+    set(&mut socket, "server.queue.cap", json!(2)).await.unwrap();
+    set(&mut socket, "server.queue.mode", json!("followup")).await.unwrap();
+    for (session, cap) in [("usual", 2), ("own", 5)] {
+        let shown = socket.call("agent.send", json!({"sessionId": session, "message": "/queue"})).await.unwrap();
+        let data = &shown["command"]["data"];
+        assert_eq!((&data["cap"], &data["mode"]), (&json!(cap), &json!("followup")), "{session}: {shown}");
+        let listed = socket.call("sessions.get", json!({"sessionId": session})).await.unwrap();
+        assert_eq!(listed["config"]["queue"]["cap"], cap, "what is shown is what holds");
+    }
+}
+
 /// In whatever spelling.
 const CLOSED: &[&str] = &[
     "server.token",
