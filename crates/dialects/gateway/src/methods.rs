@@ -7,19 +7,15 @@
 //! // The dialect answers, at once or later:
 //! // fn(&mut Gateway, RequestId, Params, &mut Out) -> Result<(), GatewayRefusal>. `Ok`: the id will be settled by what was set
 //! // going, or has been (`Gateway::answer`); `Err` settles it now.
-//! method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by inbound::agent::cancel),
+//! method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by cancel::cancel),
 //!
-//! // A service answers:
-//! // plan: fn(&Gateway, Params) -> Result<OwnPlan, GatewayRefusal>, told: fn(&Gateway, GatewayAnswer) -> Result<Shape, GatewayRefusal>.
-//! // Everything between is done here: the id is settled with what `told` made of the answer, or with the service's refusal.
-//! method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own system::lanes, told system::lanes_told),
-//! fn lanes(gateway: &Gateway, params: LanesParams) -> Result<OwnPlan, GatewayRefusal> {
-//!     Ok(OwnPlan::Call(GatewayOwn::Lanes { limit: params.limit.size() }))
+//! // A service beside the engine answers (`services`, and `edge/gateway/src/services`): a function that says what it is asked,
+//! // and one that makes the result of what it says. Everything between is done here.
+//! method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own services::system::lanes, told services::system::lanes_told),
+//! fn lanes(_: &Gateway, params: LanesParams) -> Result<OwnPlan, GatewayRefusal> {
+//!     call(ServiceCall::Lanes { limit: params.limit.size() })
 //! }
-//! fn lanes_told(gateway: &Gateway, answer: GatewayAnswer) -> Result<LanesResult, GatewayRefusal> {
-//!     let GatewayAnswer::Lanes(lanes) = answer else { return Err(GatewayRefusal::mixed_up()) };
-//!     Ok(LanesResult { lanes })
-//! }
+//! told!(lanes_told, ServiceAnswer::Lanes(it) => it, LanesResult);
 //! ```
 //!
 //! `gateway.session_or_attached(params.session_id)` is the session that is meant. A session that must be written before the
