@@ -1,6 +1,8 @@
 //! Replies to what the dialect asked of the session: its opening, a prompt, a command, its last entries.
 
-use vocab::{Change, Delivery, Fault, FaultKind, ItemEnd, Reply, SessionId, SessionVerb, SlashCode, Tag, Verb};
+use vocab::{
+    Change, Delivery, Event, Fault, FaultKind, ItemEnd, Reply, SessionId, SessionVerb, SlashCode, Tag, Told, Verb,
+};
 use wire::{OpenCalls, Out};
 
 use crate::last_exchange::{self, last_exchange};
@@ -8,11 +10,11 @@ use crate::{Renderer, TerminalDialect, TerminalPhase, exit_code, slash};
 
 impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
-        if self.recalling.take_if(|it| *it == tag).is_some() {
+        if self.recalling == Some(tag) {
             if let Ok(Reply::Entries(entries)) = result {
                 self.renderer.recalled(&last_exchange(entries), &mut out.frames);
             }
-            return self.idle(exit_code::OK, out);
+            return self.recalled(out);
         }
         if self.phase == TerminalPhase::Opening {
             return self.opened(result, out);
@@ -45,7 +47,10 @@ impl<R: Renderer> TerminalDialect<R> {
                 self.view.turn = Some(turn.clone());
             }
             // What was there before it comes first; its own turn begins when it is taken up.
-            Ok(Reply::Waiting { .. }) => self.waiting = self.pending.take(),
+            Ok(Reply::Waiting { .. }) => {
+                self.waiting = self.pending.take();
+                self.renderer.notice("another turn is running; this waits for its end", &mut out.frames);
+            }
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
@@ -80,12 +85,21 @@ impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn opened(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
         match result {
             Ok(Reply::Opened(opened)) => {
+                self.phase = TerminalPhase::Open;
                 self.renderer.opened(opened, &mut out.frames);
                 self.view.session = Some(opened.session.clone());
                 self.view.mode = Some(opened.state.mode);
                 if let Some(turn) = &opened.state.turn {
                     self.view.turn_started(turn);
-                    OpenCalls::running(&opened.present).for_each(|started| self.logged(started, out));
+                }
+                let recalls = opened.resumed && !self.one_shot;
+                for started in opened.state.turn.iter().flat_map(|_| OpenCalls::running(&opened.present)) {
+                    match recalls {
+                        true => {
+                            self.behind_recall.push(Told::new(opened.session.clone(), Event::Logged(started.clone())))
+                        }
+                        false => self.logged(started, out),
+                    }
                 }
                 match self.options.once.take() {
                     // The turn that a dead process left goes on first, and what waits behind it.
@@ -103,9 +117,8 @@ impl<R: Renderer> TerminalDialect<R> {
         }
     }
 
-    /// What was said last is shown before anything else is asked.
+    /// What was said last is shown before anything else is shown or asked.
     pub(crate) fn recall(&mut self, last_seq: u64, out: &mut Out) {
-        self.phase = TerminalPhase::Busy;
         self.view.spoken = true;
         let after = last_seq.saturating_sub(last_exchange::ENTRIES_MAX);
         self.recalling = Some(self.command(Verb::Session(SessionVerb::Read { after }), out));
