@@ -160,10 +160,10 @@ impl<R: Renderer> TerminalDialect<R> {
     fn close(&mut self, code: u8, out: &mut Out) {
         self.phase = TerminalPhase::Closed;
         self.renderer.closing(&mut out.frames);
-        if let Some(session) =
-            self.view.session.as_ref().filter(|_| self.view.spoken && self.options.kept && !self.one_shot)
+        if let (Some(session), Some(way_back), true, false) =
+            (&self.view.session, &self.options.way_back, self.view.spoken, self.one_shot)
         {
-            self.renderer.left(session, &mut out.frames);
+            self.renderer.left(way_back, session, &mut out.frames);
         }
         out.close_with(Close::new(CloseCode::Private(code), ""));
     }

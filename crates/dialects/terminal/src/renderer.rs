@@ -64,8 +64,8 @@ pub trait Renderer: Send {
     fn shows_others(&self) -> bool;
     /// What somebody else said to the session that this person is in.
     fn said_elsewhere(&mut self, by: Option<&Principal>, text: &str, out: &mut FrameBuf);
-    /// The conversation is over; this session can be taken up again.
-    fn left(&mut self, _session: &SessionId, _out: &mut FrameBuf) {}
+    /// The conversation is over; this session can be taken up again with this command.
+    fn left(&mut self, _way_back: &str, _session: &SessionId, _out: &mut FrameBuf) {}
     /// Something is waited for.
     fn sent(&mut self, _sent: StartedWork<'_>, _out: &mut FrameBuf) {}
     /// No question is open any more; what went on before goes on.

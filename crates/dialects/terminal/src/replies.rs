@@ -1,7 +1,8 @@
 //! Replies to what the dialect asked of the session: its opening, a prompt, a command, its last entries.
 
 use vocab::{
-    Change, Delivery, Event, Fault, FaultKind, ItemEnd, Reply, SessionId, SessionVerb, SlashCode, Tag, Told, Verb,
+    Change, Delivery, Event, Fault, FaultKind, ItemEnd, Reply, SessionId, SessionVerb, SlashCode, SlashOutcome, Tag,
+    Told, Verb,
 };
 use wire::{OpenCalls, Out};
 
@@ -33,6 +34,10 @@ impl<R: Renderer> TerminalDialect<R> {
                 }
                 if let Some(session) = reply.moved_to() {
                     self.moved(session, out);
+                }
+                if let Ok(SlashOutcome::Resumed { turn: Some(turn), present, .. }) = &reply.result {
+                    self.view.turn_started(turn);
+                    OpenCalls::running(present).for_each(|started| self.logged(started, out));
                 }
                 self.idle(exit_code::OK, out);
             }
@@ -77,6 +82,9 @@ impl<R: Renderer> TerminalDialect<R> {
     /// itself decides, so a session that is taken up again gets the mode of the person who takes it up.
     pub(crate) fn moved(&mut self, session: &SessionId, out: &mut Out) {
         self.view.session = Some(session.clone());
+        // What runs and asks where we are no more is nothing to wait for.
+        self.view.running = None;
+        self.asks.clear();
         if let Some(mode) = self.view.mode {
             self.command(Verb::Session(SessionVerb::Set(Change::Mode(mode))), out);
         }

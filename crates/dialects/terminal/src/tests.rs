@@ -264,7 +264,7 @@ fn run_options(answers: AnswerPolicy) -> TerminalOptions {
         open: Open::new(Which::New),
         once: Some(vec![Part::text("go")]),
         answers,
-        kept: true,
+        way_back: Some("tillerman repl --resume".into()),
         bound: None,
         builtins: BUILTINS,
     }
@@ -275,7 +275,7 @@ fn repl_options() -> TerminalOptions {
         open: Open::new(Which::New),
         once: None,
         answers: AnswerPolicy::Person,
-        kept: true,
+        way_back: Some("tillerman repl --resume".into()),
         bound: None,
         builtins: BUILTINS,
     }

@@ -1,6 +1,6 @@
 //! A session that others use, too: their turns are seen, can be stopped, and are waited for.
 
-use vocab::{ItemEnd, ItemId, Principal, QueueEvent, SettleReason, UserFrom};
+use vocab::{ItemEnd, ItemId, Principal, QueueEvent, SettleReason, SlashOutcome, UserFrom};
 
 use super::*;
 
@@ -236,6 +236,25 @@ fn who_comes_to_an_open_question_sees_the_past_and_then_the_question_once() {
     assert_eq!(elsewhere.waits.last(), Some(&Some("waiting for tour".to_owned())), "the question is taken away");
     let left = repl(vec![met("x"), asked_in("x", "a"), Typed(crate::END_LINE), replied(2, Ok(Reply::Entries(vec![])))]);
     assert_eq!(left.exit, Some(crate::exit_code::UNFINISHED));
+}
+
+#[test]
+fn who_moves_to_another_session_follows_what_runs_there() {
+    let moved = |turn: Option<&str>| {
+        let outcome = SlashOutcome::Resumed {
+            session: SessionId::from("s2"),
+            messages: 1,
+            model: "tour".into(),
+            turn: turn.map(TurnId::from),
+            present: Box::default(),
+        };
+        let reply = SlashReply { command: "resume".into(), result: Ok(outcome) };
+        vec![opened(), Typed("/resume s2"), begun("x"), replied(2, Ok(Reply::Slash(Box::new(reply)))), Typed("\x03")]
+    };
+    assert_eq!(interrupts(&repl(moved(Some("y")))), 1);
+    let idle = repl(moved(None));
+    assert_eq!(interrupts(&idle), 0, "what ran is elsewhere");
+    assert!(idle.shown.ends_with("{prompt?}\n<\x03>\n"), "{}", idle.shown);
 }
 
 #[test]

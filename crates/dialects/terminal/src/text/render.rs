@@ -327,9 +327,8 @@ impl Renderer for TextRenderer {
         self.remark(&rows, out);
     }
 
-    fn left(&mut self, session: &SessionId, out: &mut FrameBuf) {
-        let line =
-            format!("resume with: tillerman repl --resume {}", visible::shell_word(&short_id(session.as_str(), &[])));
+    fn left(&mut self, way_back: &str, session: &SessionId, out: &mut FrameBuf) {
+        let line = format!("resume with: {way_back} {}", visible::shell_word(&short_id(session.as_str(), &[])));
         if self.inline() {
             self.block(&[self.paint.dim(&line)], out);
         }
