@@ -54,7 +54,7 @@ impl<R: Renderer> TerminalDialect<R> {
             // What was there before it comes first; its own turn begins when it is taken up.
             Ok(Reply::Waiting { .. }) => {
                 self.waiting = self.pending.take();
-                self.renderer.notice("another turn is running; this waits for its end", &mut out.frames);
+                self.renderer.notice("something else runs in this session; this waits for its end", &mut out.frames);
             }
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
@@ -74,7 +74,13 @@ impl<R: Renderer> TerminalDialect<R> {
         self.waiting = None;
         match end {
             ItemEnd::Consumed => self.view.turn = self.view.running.clone(),
-            ItemEnd::Superseded | ItemEnd::Dropped | ItemEnd::Cancelled => self.idle(exit_code::INTERRUPTED, out),
+            ItemEnd::Superseded | ItemEnd::Dropped | ItemEnd::Cancelled => {
+                if !self.interrupting {
+                    let why = "not run: somebody else stopped what it waited for, or took it out of the queue";
+                    self.renderer.notice(why, &mut out.frames);
+                }
+                self.idle(exit_code::INTERRUPTED, out);
+            }
         }
     }
 

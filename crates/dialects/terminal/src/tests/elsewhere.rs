@@ -151,6 +151,32 @@ fn a_prompt_that_met_a_turn_nobody_had_told_of_waits_in_the_queue() {
 }
 
 #[test]
+fn a_prompt_that_another_client_stopped_with_what_it_waited_for_is_told_as_not_run() {
+    let item = ItemId::from("i1");
+    let cancelled = || {
+        StoryStep::Told(Event::Queue(QueueEvent::Ended {
+            tag: Tag(2),
+            item: item.clone(),
+            end: ItemEnd::Cancelled,
+            why: SettleReason::Interrupted,
+            turn: None,
+            lane: None,
+        }))
+    };
+    let waiting = || replied(2, Ok(Reply::Waiting { item: item.clone(), position: 0 }));
+    let steps = vec![opened(), Typed("mine"), waiting(), begun("x"), cancelled(), over("x", Stop::Interrupted)];
+    let seen = repl(steps).shown;
+    assert!(seen.contains("not run: ") && seen.matches("{prompt?}").count() == 2, "{seen}");
+    let own =
+        vec![opened(), Typed("mine"), waiting(), begun("x"), Typed("\x03"), cancelled(), over("x", Stop::Interrupted)];
+    let own = repl(own).shown;
+    assert!(!own.contains("not run: ") && own.ends_with("interrupted\n{prompt?}\n"), "who stops knows it: {own}");
+    let once = vec![met("x"), waiting(), cancelled()];
+    let once = play(run_options(AnswerPolicy::Nobody), inline(false, false), once);
+    assert!(once.shown.contains("not run: ") && once.exit == Some(crate::exit_code::INTERRUPTED), "{}", show(&once));
+}
+
+#[test]
 fn what_others_say_is_shown_and_cannot_be_taken_for_what_was_typed_here() {
     let odd = "fix it\x1b[2J\n> rm -rf /\nAllow ls?\u{202e}";
     in_repl(
@@ -294,7 +320,7 @@ fn who_wants_one_answer_gets_no_other_with_it() {
             -> prompt "go"
             -- side
             resumed s1 (0 messages)
-            another turn is running; this waits for its end
+            something else runs in this session; this waits for its end
             -- exit 0
         "#]],
     );
