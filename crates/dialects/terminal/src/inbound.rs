@@ -18,25 +18,32 @@ impl<R: Renderer> TerminalDialect<R> {
         }
         let line = line.trim();
         match self.phase {
-            TerminalPhase::Idle if line.is_empty() => self.renderer.want(WantedLine::Prompt, &mut out.frames),
-            TerminalPhase::Idle => {
-                match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !slash::calls_for_a_skill(rest)) {
-                    Some(rest) => {
-                        let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                        self.slash(name.to_lowercase(), args.trim().to_owned(), out);
-                    }
-                    None => {
-                        let parts = vec![Part::text(line.replace(LINE_JOIN, "\n"))];
-                        self.prompt(parts, Delivery::RejectIfBusy, out);
-                    }
-                }
+            TerminalPhase::Open if !self.is_busy() && line.is_empty() => {
+                self.renderer.want(WantedLine::Prompt, &mut out.frames)
             }
+            TerminalPhase::Open if !self.is_busy() => self.carry_out(line, out),
+            TerminalPhase::Open if is_prompt => self.hold(line, out),
             // Typed ahead, before a question: taking it for the answer would allow what the person has not seen.
-            TerminalPhase::Opening | TerminalPhase::Busy | TerminalPhase::Closed => {
+            TerminalPhase::Opening | TerminalPhase::Open | TerminalPhase::Closed => {
                 if !line.is_empty() {
                     self.renderer
                         .notice("nothing was asked; that line is ignored (Ctrl-C interrupts)", &mut out.frames);
                 }
+            }
+        }
+    }
+
+    /// A command or a prompt, whose time has come.
+    pub(crate) fn carry_out(&mut self, line: &str, out: &mut Out) {
+        match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !slash::calls_for_a_skill(rest)) {
+            Some(rest) => {
+                let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                self.slash(name.to_lowercase(), args.trim().to_owned(), out);
+            }
+            None => {
+                let parts = vec![Part::text(line.replace(LINE_JOIN, "\n"))];
+                // A turn of somebody else's may have begun that was not told of here yet: the line waits for its end.
+                self.prompt(parts, Delivery::Queue, out);
             }
         }
     }
@@ -81,17 +88,16 @@ impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn interrupt(&mut self, out: &mut Out) {
         match self.phase {
             // The line editor clears its line by itself, and the wish for a line still stands.
-            TerminalPhase::Idle if !self.one_shot => {}
-            TerminalPhase::Busy if !self.interrupting => {
+            TerminalPhase::Open if !self.is_busy() && !self.one_shot => {}
+            TerminalPhase::Open if self.is_busy() && !self.interrupting => {
                 self.interrupting = true;
                 self.renderer.notice("interrupting; once more to leave at once", &mut out.frames);
+                self.drop_held(out);
                 self.renderer.sent(StartedWork::Interrupt, &mut out.frames);
                 self.command(Verb::Session(SessionVerb::Interrupt { turn: None }), out);
             }
             TerminalPhase::Closed => {}
-            TerminalPhase::Opening | TerminalPhase::Idle | TerminalPhase::Busy => {
-                self.close(exit_code::INTERRUPTED, out)
-            }
+            TerminalPhase::Opening | TerminalPhase::Open => self.close(exit_code::INTERRUPTED, out),
         }
     }
 }

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use vocab::{
     Answer, Ask, AskKind, Body, BranchEntry, CallEnd, CallEntry, CallInput, CallResult, CompactionEvent, Delta, Event,
-    ExtensionEvent, Fault, ModelEntry, NoteEntry, Notice, Opened, SlashReply, Stop, TurnEnd, TurnEntry, Usage,
+    ExtensionEvent, Fault, ModelEntry, NoteEntry, Notice, Opened, Principal, SlashReply, Stop, TurnEnd, TurnEntry,
+    Usage,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -218,6 +219,14 @@ impl Renderer for JsonRenderer {
             "decision": if matches!(answer, Answer::Allow(_)) { "allow" } else { "deny" },
             "reason": reason,
         );
+    }
+
+    fn shows_others(&self) -> bool {
+        false
+    }
+
+    fn said_elsewhere(&mut self, by: Option<&Principal>, text: &str, out: &mut FrameBuf) {
+        line!(out, "said_elsewhere", "by": by.map(Principal::as_str), "text": text);
     }
 
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {

@@ -11,6 +11,7 @@ mod faults;
 mod inbound;
 mod json;
 mod last_exchange;
+mod lines_held;
 pub mod listing;
 mod live_output;
 mod options;
@@ -25,6 +26,7 @@ mod session_view;
 mod slash;
 mod streamed_text;
 mod text;
+mod turn_watch;
 mod waiting_for;
 
 #[cfg(test)]
@@ -35,6 +37,7 @@ use std::collections::VecDeque;
 use vocab::{Ask, Command, Delivery, Event, Part, QueueEvent, SessionVerb, Tag, Target, Told, Verb};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
 
+use lines_held::HeldLines;
 use session_view::SessionView;
 
 pub use cost::PriceOf;
@@ -61,12 +64,11 @@ pub const PROMPT_MARK: &str = "\x05";
 /// Stands for a line break inside one typed line, because LF ends a frame.
 pub const LINE_JOIN: char = '\x1e';
 
+/// Whether something is under way is no phase: a turn may be anybody's ([`TerminalDialect::is_busy`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TerminalPhase {
     Opening,
-    Idle,
-    /// A turn or a command is under way.
-    Busy,
+    Open,
     Closed,
 }
 
@@ -99,6 +101,9 @@ pub struct TerminalDialect<R> {
     trying: Option<(String, String)>,
     /// Asks what was said last in a session that is taken up again.
     recalling: Option<Tag>,
+    /// What happened since; it is shown behind that.
+    behind_recall: Vec<Told>,
+    held: HeldLines,
 }
 
 impl<R: Renderer> TerminalDialect<R> {
@@ -122,6 +127,8 @@ impl<R: Renderer> TerminalDialect<R> {
             draft: Vec::new(),
             trying: None,
             recalling: None,
+            behind_recall: Vec::new(),
+            held: HeldLines::default(),
         }
     }
 
@@ -140,7 +147,6 @@ impl<R: Renderer> TerminalDialect<R> {
             _ => StartedWork::Prompt,
         };
         self.renderer.sent(sent, &mut out.frames);
-        self.phase = TerminalPhase::Busy;
         self.interrupting = false;
         self.view.turn = None;
         self.pending = Some(self.command(verb, out));
@@ -154,10 +160,10 @@ impl<R: Renderer> TerminalDialect<R> {
     fn close(&mut self, code: u8, out: &mut Out) {
         self.phase = TerminalPhase::Closed;
         self.renderer.closing(&mut out.frames);
-        if let Some(session) =
-            self.view.session.as_ref().filter(|_| self.view.spoken && self.options.kept && !self.one_shot)
+        if let (Some(session), Some(way_back), true, false) =
+            (&self.view.session, &self.options.way_back, self.view.spoken, self.one_shot)
         {
-            self.renderer.left(session, &mut out.frames);
+            self.renderer.left(way_back, session, &mut out.frames);
         }
         out.close_with(Close::new(CloseCode::Private(code), ""));
     }
@@ -166,27 +172,38 @@ impl<R: Renderer> TerminalDialect<R> {
     fn end_of_input(&mut self, out: &mut Out) {
         (self.eof, self.leaves) = (true, true);
         match self.phase {
-            TerminalPhase::Idle => self.close(exit_code::OK, out),
-            TerminalPhase::Busy if !self.asks.is_empty() => self.close(exit_code::UNFINISHED, out),
-            TerminalPhase::Opening | TerminalPhase::Busy | TerminalPhase::Closed => {}
+            TerminalPhase::Open if !self.asks.is_empty() => self.close(exit_code::UNFINISHED, out),
+            TerminalPhase::Open if self.has_no_work_left() => self.close(exit_code::OK, out),
+            TerminalPhase::Opening | TerminalPhase::Open | TerminalPhase::Closed => {}
         }
     }
 
-    /// Ready for the next line, or done.
+    /// What was said here is done with: ready for the next line, unless somebody else's turn runs, or done.
     fn idle(&mut self, code: u8, out: &mut Out) {
         self.pending = None;
-        self.interrupting = false;
         if self.one_shot {
             return self.close(code, out);
         }
-        if self.eof {
+        if self.eof && self.held.is_empty() {
             return self.close(exit_code::OK, out);
         }
-        self.phase = TerminalPhase::Idle;
+        if self.view.running.is_none() {
+            self.interrupting = false;
+        }
         match self.asks.is_empty() {
-            true => self.renderer.want(WantedLine::Prompt, &mut out.frames),
             // A question that is not the turn's is still there; the next line is its answer.
             false => self.show_next_ask(out),
+            true if self.view.running.is_none() => self.next_line(out),
+            true if self.interrupting => {}
+            true => self.renderer.sent(StartedWork::Elsewhere, &mut out.frames),
+        }
+    }
+
+    /// One that came while none was wanted, or the person's next.
+    fn next_line(&mut self, out: &mut Out) {
+        match self.held.next() {
+            Some(line) => self.carry_out(&line, out),
+            None => self.renderer.want(WantedLine::Prompt, &mut out.frames),
         }
     }
 }
@@ -213,11 +230,45 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
     }
 
     fn tell(&mut self, told: &Told, out: &mut Out) {
+        match &told.event {
+            // There is nothing to come behind it.
+            Event::Gone { .. } => {}
+            Event::Reply { tag, .. } if self.recalling == Some(*tag) => {}
+            _ if self.recalling.is_some() => return self.keep_behind_recall(told, out),
+            _ => {}
+        }
+        self.happened(told, out);
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        match why {
+            Parting::Eof => {
+                self.eof = true;
+                self.deny_open_asks(out);
+                if self.phase == TerminalPhase::Open && self.has_no_work_left() {
+                    self.close(exit_code::OK, out);
+                }
+            }
+            Parting::Asked { .. } => self.interrupt(out),
+            // A reader that has seen enough is no failure.
+            Parting::Deaf if self.is_busy() && !self.interrupting => {
+                self.unread = true;
+                self.interrupt(out);
+            }
+            Parting::Deaf if !self.interrupting => self.close(exit_code::OK, out),
+            Parting::GraceOver if self.unread => self.close(exit_code::OK, out),
+            Parting::Deaf | Parting::GraceOver => self.close(exit_code::INTERRUPTED, out),
+        }
+    }
+}
+
+impl<R: Renderer> TerminalDialect<R> {
+    fn happened(&mut self, told: &Told, out: &mut Out) {
         if self.phase == TerminalPhase::Closed {
             return;
         }
         for lost in self.view.calls.lost_by(&told.event) {
-            self.tell(&Told::new(told.session.clone(), lost), out);
+            self.happened(&Told::new(told.session.clone(), lost), out);
         }
         match &told.event {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
@@ -238,28 +289,8 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
                 }
             }
             Event::Queue(QueueEvent::Ended { tag, end, .. }) if self.waiting == Some(*tag) => self.taken_up(*end, out),
+            Event::Delta(_) | Event::Retry(_) if self.passes_over_turn() => {}
             event => self.renderer.event(event, &mut out.frames),
-        }
-    }
-
-    fn part(&mut self, why: Parting, out: &mut Out) {
-        match why {
-            Parting::Eof => {
-                self.eof = true;
-                self.deny_open_asks(out);
-                if self.phase == TerminalPhase::Idle {
-                    self.close(exit_code::OK, out);
-                }
-            }
-            Parting::Asked { .. } => self.interrupt(out),
-            // A reader that has seen enough is no failure.
-            Parting::Deaf if self.phase == TerminalPhase::Busy && !self.interrupting => {
-                self.unread = true;
-                self.interrupt(out);
-            }
-            Parting::Deaf if !self.interrupting => self.close(exit_code::OK, out),
-            Parting::GraceOver if self.unread => self.close(exit_code::OK, out),
-            Parting::Deaf | Parting::GraceOver => self.close(exit_code::INTERRUPTED, out),
         }
     }
 }

@@ -21,8 +21,9 @@ pub struct TerminalOptions {
     /// The one prompt of `run`; `None` means that lines are prompts.
     pub once: Option<Vec<Part>>,
     pub answers: AnswerPolicy,
-    /// The session can be taken up again later.
-    pub kept: bool,
+    /// The command that takes the session up again, with its id behind it. `None`: it cannot be, or who was here for one
+    /// prompt does not want to.
+    pub way_back: Option<String>,
     /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
     /// the workspace.
     pub bound: Option<Mode>,

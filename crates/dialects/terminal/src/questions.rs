@@ -3,7 +3,7 @@
 use vocab::{Answer, Ask, AskId, AskKind, Scope, SessionVerb, Verb};
 use wire::Out;
 
-use crate::{AnswerPolicy, Renderer, TerminalDialect, TerminalPhase, WantedLine, exit_code};
+use crate::{AnswerPolicy, Renderer, TerminalDialect, WantedLine, exit_code};
 
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
@@ -68,10 +68,10 @@ impl<R: Renderer> TerminalDialect<R> {
 
     /// The next question, or back to what went on before it.
     pub(crate) fn after_question(&mut self, out: &mut Out) {
-        match (self.asks.front(), self.phase) {
-            (Some(_), _) => self.show_next_ask(out),
-            (None, TerminalPhase::Idle) => self.renderer.want(WantedLine::Prompt, &mut out.frames),
-            (None, _) => self.renderer.goes_on(&mut out.frames),
+        match self.asks.is_empty() {
+            false => self.show_next_ask(out),
+            true if self.is_busy() => self.renderer.goes_on(&mut out.frames),
+            true => self.next_line(out),
         }
     }
 

@@ -1,6 +1,6 @@
 //! How a conversation looks. One renderer is for people, one prints JSON lines; both are told the same things.
 
-use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SessionId, SlashReply, TurnEnd};
+use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, Principal, SessionId, SlashReply, TurnEnd};
 use wire::FrameBuf;
 
 use crate::UnaskedDenial;
@@ -33,6 +33,8 @@ pub enum StartedWork<'a> {
     Prompt,
     Command(&'a str),
     Interrupt,
+    /// A turn that somebody else began.
+    Elsewhere,
 }
 
 pub trait Renderer: Send {
@@ -57,8 +59,13 @@ pub trait Renderer: Send {
     fn turn_ended(&mut self, end: &TurnEnd, exit_code: u8, out: &mut FrameBuf);
     /// What was said last in a session that is taken up again.
     fn recalled(&mut self, _last: &LastExchange, _out: &mut FrameBuf) {}
-    /// The conversation is over; this session can be taken up again.
-    fn left(&mut self, _session: &SessionId, _out: &mut FrameBuf) {}
+    /// Whether turns of others are shown also where one prompt is all that is said here. Who reads the answer to it alone would
+    /// take theirs for it.
+    fn shows_others(&self) -> bool;
+    /// What somebody else said to the session that this person is in.
+    fn said_elsewhere(&mut self, by: Option<&Principal>, text: &str, out: &mut FrameBuf);
+    /// The conversation is over; this session can be taken up again with this command.
+    fn left(&mut self, _way_back: &str, _session: &SessionId, _out: &mut FrameBuf) {}
     /// Something is waited for.
     fn sent(&mut self, _sent: StartedWork<'_>, _out: &mut FrameBuf) {}
     /// No question is open any more; what went on before goes on.

@@ -2,6 +2,7 @@
 
 mod coming_back;
 mod dialogs;
+mod elsewhere;
 mod endings;
 mod line_after_line;
 mod lost;
@@ -187,8 +188,11 @@ fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep
     let mut prompted = None;
     terminal.greet(&mut out);
     for step in steps {
+        if let StoryStep::Told(Event::Reply { tag, .. }) = &step {
+            prompted.take_if(|prompted| prompted == tag);
+        }
         if let StoryStep::Told(event) = &step
-            && let Some(tag) = prompted.take_if(|tag| begins_turn(event, *tag))
+            && let Some(tag) = prompted.take_if(|_| begins_turn(event))
         {
             let started = Event::Reply { tag, result: Ok(Reply::Started { turn: turn() }) };
             // Something was said, or the turn would be an empty one.
@@ -239,9 +243,8 @@ impl StoryOutcome {
 }
 
 /// A prompt becomes a turn as soon as something of that turn is told, unless the story answers the prompt itself.
-fn begins_turn(event: &Event, prompted: Tag) -> bool {
+fn begins_turn(event: &Event) -> bool {
     match event {
-        Event::Reply { tag, .. } => *tag != prompted,
         Event::Logged(entry) => match &entry.body {
             Body::Turn(TurnEntry::Ended(end)) => end.turn == turn(),
             _ => true,
@@ -261,7 +264,7 @@ fn run_options(answers: AnswerPolicy) -> TerminalOptions {
         open: Open::new(Which::New),
         once: Some(vec![Part::text("go")]),
         answers,
-        kept: true,
+        way_back: Some("tillerman repl --resume".into()),
         bound: None,
         builtins: BUILTINS,
     }
@@ -272,7 +275,7 @@ fn repl_options() -> TerminalOptions {
         open: Open::new(Which::New),
         once: None,
         answers: AnswerPolicy::Person,
-        kept: true,
+        way_back: Some("tillerman repl --resume".into()),
         bound: None,
         builtins: BUILTINS,
     }

@@ -3,6 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use vocab::visible::shell_word;
+
 use crate::place::{AttachTo, HERE};
 
 pub(crate) const FLAG: &str = "--attach";
@@ -33,9 +35,34 @@ pub fn without(words: &[OsString]) -> Vec<OsString> {
     before.iter().filter(|word| !is_ours(word)).chain(behind).cloned().collect()
 }
 
+/// The flag among [`joined`] words as it can be typed again; without a value where it is not among them.
+pub fn given(words: &[impl AsRef<OsStr>]) -> String {
+    let flags = words.iter().map(AsRef::as_ref).take_while(|word| *word != "--");
+    let place = flags.filter_map(|word| word.to_str()?.strip_prefix(FLAG)?.strip_prefix('=')).last();
+    match place.unwrap_or(HERE) {
+        "" | HERE => FLAG.to_owned(),
+        place if AttachTo::is_named_by(place) => format!("{FLAG} {}", shell_word(place)),
+        place => shell_word(&format!("{FLAG}={place}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_is_given_again_as_it_was() {
+        for (line, again) in [
+            ("repl", "--attach"),
+            ("repl --attach -c", "--attach"),
+            ("repl --attach auto", "--attach auto"),
+            ("--attach=wss://box.example:18800 repl", "--attach wss://box.example:18800"),
+            ("repl --attach=/run/my$gateway", "'--attach=/run/my$gateway'"),
+            ("run -- --attach=auto", "--attach"),
+        ] {
+            assert_eq!(given(&joined(words(line))), again, "{line}");
+        }
+    }
 
     fn words(line: &str) -> Vec<OsString> {
         line.split_whitespace().map(OsString::from).collect()

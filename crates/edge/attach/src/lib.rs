@@ -8,6 +8,6 @@ mod place;
 mod relay;
 
 pub use dial::{Attached, SentWords, dial};
-pub use flag::{joined, without};
+pub use flag::{given, joined, without};
 pub use place::{AttachTo, FoundGateway, GatewayPlace, OwnGateway};
 pub use relay::{AtEnd, Relay, RelayLines, Relayed, signals};

@@ -82,11 +82,10 @@ impl LineEditor {
         }
     }
 
-    /// The question is gone.
+    /// No line is wanted any more: the question is gone, or something began that a person elsewhere wants. What is half typed
+    /// as a prompt stays.
     pub(super) fn unwanted(&mut self) {
-        if self.asked() {
-            self.want = None;
-        }
+        self.want = None;
     }
 
     pub(super) fn asked(&self) -> bool {

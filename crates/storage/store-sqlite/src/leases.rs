@@ -17,6 +17,7 @@ use super::writer::Writer;
 use super::{Attempt, contents, immediate, log, shelf, window};
 use store::audit::AuditRecord;
 use store::data_dir;
+use store::faults::OwnerRole;
 
 use crate::faults;
 
@@ -265,12 +266,16 @@ pub(super) fn now_ms() -> i64 {
 }
 
 /// This process, in words that also tell it from a later one with the same number.
-pub(super) fn owner() -> String {
+pub(super) fn owner(role: Option<OwnerRole>) -> String {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
     let since = started_ms().map(|at_ms| vocab::iso8601(at_ms).chars().take(19).collect::<String>().replace('T', " "));
     let since = since.map_or_else(|| "an unknown time".to_owned(), |since| format!("{since} UTC"));
-    format!("process {} on {host}, running since {since}", std::process::id())
+    let process = format!("process {} on {host}, running since {since}", std::process::id());
+    match role {
+        Some(role) => role.name(&process),
+        None => process,
+    }
 }
 
 /// What `/proc` counts in: `USER_HZ`, fixed by the kernel's ABI on every machine Rust runs on. It is not asked for, because

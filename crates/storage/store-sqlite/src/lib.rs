@@ -55,6 +55,7 @@ use vocab::{
 use append::Append;
 use owners::LeaseTerms;
 use reader::Question;
+use store::faults::OwnerRole;
 use store::rollup::PriceList;
 use threads::Threads;
 use watch::WatchedLogs;
@@ -83,6 +84,12 @@ impl SqliteStore {
     /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
     pub fn telling(mut self, note: Note) -> Self {
         self.threads.note = note;
+        self
+    }
+
+    /// Others are told what holds its sessions, and so what to do about it.
+    pub fn held_by(mut self, role: OwnerRole) -> Self {
+        self.threads.role = Some(role);
         self
     }
 

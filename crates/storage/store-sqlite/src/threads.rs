@@ -18,6 +18,7 @@ use super::sync::Syncs;
 use super::watch::{Bell, WatchThread, WatchedLogs};
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, database, faults};
+use store::faults::OwnerRole;
 use store::rollup::PriceList;
 
 /// The threads call SQLite and serde only; neither recurses deeply on what we store.
@@ -28,6 +29,7 @@ pub(super) struct Threads {
     pub(super) note: Note,
     pub(super) terms: LeaseTerms,
     pub(super) prices: PriceList,
+    pub(super) role: Option<OwnerRole>,
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
@@ -59,6 +61,7 @@ impl Threads {
             note: Arc::new(|_| {}),
             terms: LeaseTerms::default(),
             prices: Arc::new(|_| None),
+            role: None,
             writer: Mutex::new(None),
             readers: Default::default(),
             watcher: Mutex::new(None),
@@ -86,12 +89,12 @@ impl Threads {
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
         let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
-        let patience = self.patience.clone();
+        let (patience, role) = (self.patience.clone(), self.role);
         let (jobs, inbox) = job_queue();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            let ties = WriterTies { note, progress: told, syncs, prices, terms, bell, patience };
+            let ties = WriterTies { note, progress: told, syncs, prices, terms, role, bell, patience };
             Writer::new(home, inbox, ties).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;

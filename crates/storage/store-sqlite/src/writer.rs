@@ -28,6 +28,7 @@ use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
 use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows};
 use crate::faults;
+use store::faults::OwnerRole;
 use store::rollup::PriceList;
 use taken::TakenJobs;
 
@@ -132,6 +133,7 @@ pub(super) struct WriterTies {
     pub(super) syncs: Syncs,
     pub(super) prices: PriceList,
     pub(super) terms: LeaseTerms,
+    pub(super) role: Option<OwnerRole>,
     pub(super) bell: Arc<Bell>,
     pub(super) patience: Patience,
 }
@@ -157,11 +159,11 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 
 impl Writer {
     pub(super) fn new(home: PathBuf, inbox: JobQueue<WriterJob>, ties: WriterTies) -> Self {
-        let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
+        let WriterTies { note, progress, syncs, prices, terms, role, bell, patience } = ties;
         Self {
             locks: lock_file::directory(&home.join(database::FILE_NAME)),
             home,
-            owner: owner(),
+            owner: owner(role),
             machine: owners::machine(),
             terms,
             claim: None,

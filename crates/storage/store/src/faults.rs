@@ -15,11 +15,36 @@ pub fn unknown_session(session: &SessionId) -> Fault {
     Fault::new(FaultKind::UnknownSession, format!("there is no session {session}"))
 }
 
+/// What a process is that holds sessions, where that says how else to get at them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnerRole {
+    Gateway,
+}
+
+impl OwnerRole {
+    /// In front of the name of its process: that name is all that another process sees of it.
+    const GATEWAY: &str = "the gateway, ";
+
+    pub fn name(self, process: &str) -> String {
+        match self {
+            OwnerRole::Gateway => format!("{}{process}", Self::GATEWAY),
+        }
+    }
+
+    fn of(holder: &str) -> Option<Self> {
+        holder.starts_with(Self::GATEWAY).then_some(OwnerRole::Gateway)
+    }
+}
+
 /// Another lease holds the session; `holder` says whose.
 pub fn busy(session: &SessionId, holder: &str) -> Fault {
     let word = vocab::visible::shell_word(session.as_str());
+    let there = match OwnerRole::of(holder) {
+        Some(OwnerRole::Gateway) => format!("go on with it there: `tillerman repl --attach --resume {word}`"),
+        None => "close it there first".to_owned(),
+    };
     Fault::new(FaultKind::SessionBusy, format!("session {session} is in use by {holder}"))
-        .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {word}`"))
+        .hint(format!("{there}; it can be read meanwhile: `tillerman sessions show {word}`"))
 }
 
 /// The lease is not the newest one.

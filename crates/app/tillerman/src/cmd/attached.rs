@@ -113,14 +113,18 @@ fn way_back(path: &str) -> &'static str {
         "/serve" => "come back with --attach --resume and the session_id of `ready`",
         "/rpc" => "come back with --attach --session and the sessionId of get_state",
         "/loaf" => "come back with --attach, and `/history` with the id of the session",
-        "/acp" => "start it again: the client goes on with session/load",
-        _ => "`tillerman repl --attach -c` goes on with it",
+        _ => "start it again: the client goes on with session/load",
     }
+}
+
+fn all_words() -> Vec<OsString> {
+    attach::joined(std::env::args_os().skip(1).collect())
 }
 
 /// What stands on the command line and is for the gateway to read.
 fn own_words(found: &FoundGateway, drop_command: bool) -> Result<SentWords, Fault> {
-    let words: Vec<OsString> = attach::without(&attach::joined(std::env::args_os().skip(1).collect()));
+    // Who talks to a person tells them how to come back, and that is with the flag.
+    let words = if drop_command { attach::without(&all_words()) } else { all_words() };
     let is_command = |word: &OsString| ["serve", "rpc", "loaf", "acp"].iter().any(|name| word == name);
     let skipped = usize::from(drop_command && words.first().is_some_and(is_command));
     let unreadable = |word: OsString| {
@@ -223,7 +227,8 @@ async fn talk(
         return match exit_code {
             super::USAGE => Err(Fault::new(FaultKind::Invalid, note).into()),
             code if can_return => {
-                Ok(super::stdio::refuse("tillerman", &format!("{note} ({})", way_back(TERMINAL)), code))
+                let again = format!("`tillerman repl {} -c` goes on with it", attach::given(&all_words()));
+                Ok(super::stdio::refuse("tillerman", &format!("{note} ({again})"), code))
             }
             code => Ok(super::stdio::refuse("tillerman", &note, code)),
         };

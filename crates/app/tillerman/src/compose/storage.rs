@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use catalogue::{Catalogue, FileBorder, OnlyShown};
 use pi_format::messages::{Face, Faces};
+use store::faults::OwnerRole;
 use store::rollup::PriceList;
 use vocab::{Archive, Border, Provider, Shelf, Store};
 
@@ -29,6 +30,8 @@ impl SessionStorage {
             }
             false => {
                 let store = store_sqlite::SqliteStore::new(setup.data.clone());
+                // Many are held by a gateway alone.
+                let store = if setup.many.is_some() { store.held_by(OwnerRole::Gateway) } else { store };
                 let store = Arc::new(store.telling(Arc::new(host::note)).priced(prices));
                 (store.clone(), store)
             }

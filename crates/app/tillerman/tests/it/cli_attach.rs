@@ -61,3 +61,30 @@ fn tab_completes_what_the_gateway_knows() {
     assert!(seen.contains("/zgreet person") && seen.contains("hello person"), "{seen}");
     assert!(seen.contains("/model tour-mini"), "{seen}");
 }
+
+#[test]
+fn a_run_that_another_client_began_is_seen_stopped_and_left_with_a_way_back() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    place.run(&["run", "--attach", "-m", "tour", "say hello"]).ok();
+    let ran = place.run(&["run", "-c", "say hi"]);
+    ran.fails(2, "is in use by the gateway, process ");
+    assert!(ran.err.contains("`tillerman repl --attach --resume "), "{}", ran.err);
+
+    let other = std::thread::scope(|scope| {
+        let other = scope.spawn(|| place.run(&["run", "--attach", "-c", "slow 100 say 300 words"]));
+        let steps = [
+            // The line waits, as it would for a run of one's own; the stop takes it with it.
+            ("w5 ", "say never\r"),
+            ("queued: say never", "\x03"),
+            ("tokens in", "say mine\r"),
+            ("tokens in", "/exit\r"),
+        ];
+        let (code, seen) = typed(&place, LARGE, &["repl", "--attach", "-c"], &steps);
+        assert_eq!(code, Some(0), "{seen}");
+        assert!(seen.contains("> say mine\nmine") && !seen.contains("\nnever"), "{seen}");
+        assert!(seen.contains("resume with: tillerman repl --attach --resume "), "{seen}");
+        other.join().unwrap()
+    });
+    other.fails(130, "interrupted");
+}

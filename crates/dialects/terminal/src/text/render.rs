@@ -2,17 +2,18 @@
 
 use unicode_width::UnicodeWidthStr;
 use vocab::{
-    Answer, Ask, AskKind, Body, BranchEntry, CallEntry, CompactionEvent, Delta, Event, ExtensionEvent, Fault,
-    ModelEntry, NoteEntry, Opened, RetryEvent, SessionId, SlashReply, TurnEnd, short_id, visible,
+    Answer, Ask, AskKind, Body, BranchEntry, CallEntry, CompactionEvent, Delta, Event, ExtensionEvent, Fact, Fault,
+    Missing, ModelEntry, NoteEntry, Opened, Principal, RetryEvent, SessionId, SlashReply, TurnEnd, short_id, visible,
 };
 use wire::FrameBuf;
 
 use super::{TextRenderer, always, may_it};
 use crate::UnaskedDenial;
 use crate::excerpt;
+use crate::fact_rows::FactRows;
 use crate::last_exchange::LastExchange;
 use crate::pager::QuestionPager;
-use crate::paint::clean;
+use crate::paint::{Paint, clean};
 use crate::renderer::{Renderer, StartedWork, WantedLine};
 use crate::screen_control::ScreenControl;
 use crate::streamed_text::LastWritten;
@@ -21,6 +22,9 @@ use crate::waiting_for::WaitingFor;
 /// Lines of the last prompt and of the last answer that are shown to a person who comes back.
 const RECALLED_PROMPT_LINES: usize = 3;
 const RECALLED_ANSWER_LINES: usize = 12;
+/// Lines and characters of a message of somebody else's that are shown.
+const SAID_LINES_MAX: usize = 8;
+const SAID_CHARS_MAX: usize = 1000;
 
 /// What keys do, below the commands and in line with them.
 const KEYS: [&str; 8] = [
@@ -310,9 +314,21 @@ impl Renderer for TextRenderer {
         self.remark(&lines, out);
     }
 
-    fn left(&mut self, session: &SessionId, out: &mut FrameBuf) {
-        let line =
-            format!("resume with: tillerman repl --resume {}", visible::shell_word(&short_id(session.as_str(), &[])));
+    fn shows_others(&self) -> bool {
+        self.inline() || self.talks
+    }
+
+    fn said_elsewhere(&mut self, by: Option<&Principal>, text: &str, out: &mut FrameBuf) {
+        let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
+        let said = said_elsewhere(format!("said elsewhere{by}"), text.trim_end());
+        // Every row has its mark: none of them can pose as one that was typed here, as a question or as the answer.
+        let rows = FactRows::new(&[said], (self.window)(), Paint { on: false }).all();
+        let rows: Vec<String> = rows.iter().map(|row| self.paint.dim(row)).collect();
+        self.remark(&rows, out);
+    }
+
+    fn left(&mut self, way_back: &str, session: &SessionId, out: &mut FrameBuf) {
+        let line = format!("resume with: {way_back} {}", visible::shell_word(&short_id(session.as_str(), &[])));
         if self.inline() {
             self.block(&[self.paint.dim(&line)], out);
         }
@@ -323,12 +339,15 @@ impl Renderer for TextRenderer {
             StartedWork::Prompt => WaitingFor::Starting,
             StartedWork::Command(name) => WaitingFor::Command(clean(name).into_owned()),
             StartedWork::Interrupt => WaitingFor::Stopping,
+            StartedWork::Elsewhere => WaitingFor::Asking,
         };
         self.waits_for(what, out);
     }
 
     fn goes_on(&mut self, out: &mut FrameBuf) {
-        self.waits_for(self.waiting_for.clone(), out);
+        // A turn of somebody else's that was met at its question: nothing was said of it so far.
+        let is_new = self.waiting_for == WaitingFor::Nothing;
+        self.waits_for(if is_new { WaitingFor::Asking } else { self.waiting_for.clone() }, out);
     }
 
     fn line_typed(&mut self) {
@@ -340,6 +359,14 @@ impl Renderer for TextRenderer {
         self.text.end_thinking(out);
         self.text.fresh_line(out);
     }
+}
+
+/// How a message of somebody else's begins.
+fn said_elsewhere(label: String, text: &str) -> Fact {
+    let end_of_lines = text.match_indices('\n').nth(SAID_LINES_MAX - 1).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(SAID_CHARS_MAX).map_or(text.len(), |(at, _)| at).min(end_of_lines);
+    let rest = text[end..].trim_start_matches('\n');
+    Fact { missing: Missing { lines: rest.lines().count(), bytes: rest.len() }, ..Fact::text(label, &text[..end]) }
 }
 
 /// A notice that is longer says where the rest of it is.

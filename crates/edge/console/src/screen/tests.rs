@@ -153,6 +153,16 @@ fn a_question_that_is_gone_takes_no_answer() {
 }
 
 #[test]
+fn a_prompt_is_taken_back_while_somebody_elses_turn_runs_and_what_is_half_typed_stays() {
+    let mut workplace = Workplace::new(80);
+    workplace.want(WantedLine::Prompt).types("half").waits("waiting for tour").text("w1\n").shows("w1\n> half");
+    workplace.types(" done\r").lines(&[]).shows("w1\nqueued: half done · Up takes it back");
+    workplace.types("more").waits("").want(WantedLine::Prompt).lines(&["half done"]).shows("w1\n> half done\n> more");
+    workplace.waits("").want(WantedLine::Prompt).waits("waiting for tour").ctrl_c().lines(&["Interrupt"]);
+    workplace.types("\x1b").lines(&["Interrupt"]).want(WantedLine::Prompt).shows("w1\n> half done\n> more");
+}
+
+#[test]
 fn what_is_said_beside_a_prompt_stands_above_it() {
     let mut workplace = Workplace::new(20);
     workplace.want(WantedLine::Prompt).types("a long line that goes on").text("· hi\n");

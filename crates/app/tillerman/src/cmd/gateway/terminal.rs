@@ -163,7 +163,7 @@ async fn talk(
         open,
         once: hello.prompt.map(|prompt| vec![Part::text(prompt)]),
         answers,
-        kept: true,
+        way_back: Some(format!("tillerman repl {} --resume", attach::given(&hello.words))),
         bound: args.basics.mode,
         builtins: BUILTINS,
     };
