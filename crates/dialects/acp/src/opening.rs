@@ -119,9 +119,9 @@ impl Acp {
             _ => Place::at(upto),
         };
         let entries: VecDeque<Arc<Entry>> = before.filter(|entry| entry.seq > after.seq).cloned().collect();
-        let (_, replies) = standing(recalled.map_or(&[][..], |it| &it.entries[..]), after.seq);
+        let (_, reply) = standing(recalled.map_or(&[][..], |it| &it.entries[..]), after.seq);
         view.flow.at = after;
-        view.flow.replies = replies;
+        view.flow.reply = reply;
         view.replaying = Some(Box::new(Replaying { call, known, entries, upto, titled, was_held: false }));
         self.replay_on(at, out);
     }
@@ -153,7 +153,7 @@ impl Acp {
 
     /// Says whether all of it was told.
     fn replay_entry(&mut self, at: usize, entry: &Arc<Entry>, out: &mut Out) -> bool {
-        let (style, replies) = (self.style, self.views[at].flow.replies);
+        let (style, reply) = (self.style, self.views[at].flow.reply);
         let before = self.views[at].flow.at;
         if let Body::Assistant { turn, message } = &entry.body
             && before.bytes > 0
@@ -163,7 +163,7 @@ impl Acp {
             }
             replay::tell_calls(&mut pen(out), &self.views[at], style, entry);
         } else {
-            replay::tell_entry(&mut pen(out), &self.views[at], style, entry, replies);
+            replay::tell_entry(&mut pen(out), &self.views[at], style, entry, reply);
         }
         self.views[at].flow.take(entry);
         if self.is_remote() {

@@ -140,12 +140,12 @@ impl Acp {
         }
     }
 
-    /// Which turn ran at a place, and how many replies it had: then it is told on from there.
+    /// Which turn ran at a place, and which reply was its next: then it is told on from there.
     pub(crate) fn stands(&mut self, session: &SessionId, place: Place, entries: &[Arc<Entry>], out: &mut Out) {
         let Some(at) = self.view_of(session) else { return };
         let view = &mut self.views[at];
-        let (turn, replies) = standing(entries, place.seq);
-        (view.flow.at, view.flow.replies) = (place, replies);
+        let (turn, reply) = standing(entries, place.seq);
+        (view.flow.at, view.flow.reply) = (place, reply);
         view.turn = turn.map(crate::session_view::RunningTurn::new);
         view.flow.close();
         view.flow.earn(usize::MAX);
@@ -419,16 +419,16 @@ fn push(into: &mut FrameBuf, frame: &[u8], place: Option<Place>) {
     });
 }
 
-/// The turn that ran at an entry, and the replies that it had.
+/// The turn that ran at an entry, and which reply of it was the next.
 pub(crate) fn standing(entries: &[Arc<Entry>], upto: u64) -> (Option<TurnId>, u32) {
-    let (mut turn, mut replies) = (None, 0);
+    let (mut turn, mut reply) = (None, 0);
     for entry in entries.iter().take_while(|entry| entry.seq <= upto) {
+        reply = vocab::next_reply(reply, &entry.body);
         match &entry.body {
-            Body::Turn(TurnEntry::Started { turn: begun }) => (turn, replies) = (Some(begun.clone()), 0),
-            Body::Turn(TurnEntry::Ended(_)) => (turn, replies) = (None, 0),
-            Body::Assistant { .. } => replies += 1,
+            Body::Turn(TurnEntry::Started { turn: begun }) => turn = Some(begun.clone()),
+            Body::Turn(TurnEntry::Ended(_)) => turn = None,
             _ => {}
         }
     }
-    (turn, replies)
+    (turn, reply)
 }

@@ -24,8 +24,8 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
     entries.iter().rev().find_map(count).unwrap_or_default()
 }
 
-/// One entry, and how many replies the turn had before it. Texts are most of it, so they are written by hand.
-pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entry: &Entry, replies: u32) {
+/// One entry; `reply`: which of its turn it is, should it be one. Texts are most of it, so they are written by hand.
+pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entry: &Entry, reply: u32) {
     let (session, cards) = (&view.session, Cards { style, cwd: &view.cwd });
     match &entry.body {
         Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
@@ -34,7 +34,7 @@ pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: Cal
         Body::Assistant { turn, message } => {
             let none = TurnId::from("");
             let named = turn_or_place(turn.as_ref(), session, entry.seq);
-            let id = |what| reply_id(&named, replies, what);
+            let id = |what| reply_id(&named, reply, what);
             for block in &message.blocks {
                 match block {
                     Block::Redacted(_) => {}

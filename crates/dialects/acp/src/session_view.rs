@@ -76,7 +76,7 @@ impl Spoken {
     }
 }
 
-/// A reply is called by its turn and its number there: the same live, in every replay and to every client.
+/// A reply is called by its turn and its number there ([`vocab::next_reply`]): the same live, in every replay and to every client.
 pub(crate) fn reply_id(turn: &TurnId, number: u32, what: Spoken) -> String {
     match what {
         Spoken::Text => format!("{turn}-{number}"),
@@ -180,7 +180,7 @@ impl SessionView {
     }
 
     pub(crate) fn speak(&mut self, pen: &mut AcpWriter<'_>, what: Spoken, turn: &TurnId, text: &str) {
-        let (session, number) = (&self.session, self.flow.replies);
+        let (session, number) = (&self.session, self.flow.reply);
         let begin = || Chunks::new(session, what.tag(), &reply_id(turn, number, what));
         match self.turn.as_mut().filter(|running| running.id == *turn) {
             Some(running) => {

@@ -1,0 +1,120 @@
+//! A client on the network that comes back with the place that it has.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{
+    AssistantMessage, Block, Body, Delta, Entry, Event, Finish, MessageEnd, Mode, NoteEntry, Part, Recalled, Reply,
+    Saved, Summary, TurnEntry, Usage, UserFrom, Verb,
+};
+
+use crate::talk::{AcpTalk, opened};
+
+fn entry(seq: u64, body: Body) -> Arc<Entry> {
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None })
+}
+
+fn said(text: &str) -> Body {
+    let (blocks, end) = (vec![Block::Text(text.into())], MessageEnd::Finished(Finish::Stop));
+    Body::Assistant {
+        turn: Some("t1".into()),
+        message: AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() },
+    }
+}
+
+/// A turn whose process died in the middle of its reply, and which goes on: the log up to the place of that reply, and behind it.
+fn cut_off() -> Vec<Arc<Entry>> {
+    let user = Body::User { turn: Some("t1".into()), parts: vec![Part::text("go")], from: UserFrom::Prompt };
+    let mark =
+        Body::Note(NoteEntry::Recovered { text: "the process ended during this turn, which goes on now".into() });
+    vec![entry(1, Body::Turn(TurnEntry::Started { turn: "t1".into() })), entry(2, user), entry(3, mark)]
+}
+
+fn recalled(entries: Vec<Arc<Entry>>) -> Reply {
+    let summary = Summary {
+        id: "c1".into(),
+        workspace: "/w".into(),
+        model: "alpha".into(),
+        mode: Mode::Prompt,
+        title: None,
+        preview: None,
+        created_ms: 0,
+        updated_ms: 0,
+        messages: 0,
+        turns: 0,
+        usage: Usage::default(),
+        last_seq: 0,
+        thinking: None,
+        child_of: None,
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
+        model_called: None,
+    };
+    Reply::Recalled(Box::new(Recalled { saved: Saved { summary, place: "c1".into() }, entries }))
+}
+
+fn running(last_seq: u64) -> Reply {
+    let Reply::Opened(mut opened) = opened("c1") else { unreachable!() };
+    (opened.state.last_seq, opened.state.turn) = (last_seq, Some("t1".into()));
+    Reply::Opened(opened)
+}
+
+/// Text of replies, and the message that it is of.
+fn texts(talk: &AcpTalk) -> Vec<(String, String)> {
+    let read = |line: &String| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let update = &line["params"]["update"];
+        let is_text = update["sessionUpdate"] == "agent_message_chunk";
+        is_text.then(|| {
+            (update["messageId"].as_str().unwrap().to_owned(), update["content"]["text"].as_str().unwrap().to_owned())
+        })
+    };
+    talk.said.iter().filter_map(read).collect()
+}
+
+fn is_open(verb: &Verb) -> bool {
+    matches!(verb, Verb::Open(_))
+}
+fn is_recall(verb: &Verb) -> bool {
+    matches!(verb, Verb::Directory(vocab::DirectoryVerb::Recall(_)))
+}
+
+/// A stream that is taken over behind some of the reply that died. `log`: what is there by then.
+fn streamed(log: &[Arc<Entry>]) -> AcpTalk {
+    let mut talk = AcpTalk::remote();
+    let last_seq = log.len() as u64;
+    talk.hear(&wire::FlowWord::From { session: "c1".into(), place: "2.4".into() }.frame());
+    talk.reply_to(is_open, Ok(running(last_seq))).reply_to(is_recall, Ok(recalled(log.to_vec())));
+    talk.reply_to(is_open, Ok(running(last_seq)));
+    for entry in &log[2..] {
+        talk.tell("c1", Event::Logged(entry.clone()));
+    }
+    talk.tell("c1", Event::Live { seq: last_seq });
+    talk
+}
+
+#[test]
+fn a_reply_that_died_with_its_process_is_not_taken_for_the_one_that_comes_instead() {
+    let mut talk = streamed(&cut_off());
+    talk.tell("c1", Event::Delta(Delta::ModelCalled { turn: "t1".into(), reply: 1 }));
+    talk.tell("c1", Event::Delta(Delta::Text { turn: "t1".into(), delta: "something".into() }));
+    talk.tell("c1", Event::Delta(Delta::Text { turn: "t1".into(), delta: " else".into() }));
+    let told = [("t1-1", "something"), ("t1-1", " else")].map(|(id, text)| (id.to_owned(), text.to_owned()));
+    assert_eq!(texts(&talk), told);
+}
+
+#[test]
+fn nor_for_the_one_that_the_log_has_by_then_which_is_called_the_same_in_every_replay() {
+    let log: Vec<_> = cut_off().into_iter().chain([entry(4, said("something else"))]).collect();
+    let whole = [("t1-1".to_owned(), "something else".to_owned())];
+    assert_eq!(texts(&streamed(&log)), whole);
+    for place in ["2.4", "2", "0"] {
+        let mut talk = AcpTalk::remote();
+        talk.hear(&wire::FlowWord::Credit { session: "c1".into(), bytes: 10_000 }.frame());
+        let params = json!({ "sessionId": "c1", "cwd": "/w", "_meta": { "tillerman.afterSeq": place } });
+        talk.ask("session/load", params).reply_to(is_open, Ok(running(4)));
+        talk.reply_to(is_recall, Ok(recalled(log.clone())));
+        assert_eq!(texts(&talk), whole, "from {place}");
+    }
+}
