@@ -6,7 +6,7 @@
 //!   what the engine's replies are for, and what they are answered with. `leaving`: the end of a session.
 //! * `outbound`: what the engine tells unasked. `replay`: a saved session told again. `frames`: the lines that we write.
 //! * `asks`: what we want from the client, of which `permission` and `permission_content` are questions, `editor` its files and
-//!   terminals. `session_view`, `config`, `tools`, `titles`: one session as its client sees it. `faults`: what went wrong.
+//!   terminals. `session_view`, `config`, `tools`, `titles`, `untold_calls`: one session as its client sees it. `faults`: what went wrong.
 //!
 //! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
@@ -35,6 +35,7 @@ mod responses;
 mod session_view;
 mod titles;
 mod tools;
+mod untold_calls;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -17,6 +17,7 @@ use crate::flow::{FlowState, Place};
 use crate::frames::{PLACE, pen};
 use crate::pending::{Pending, SessionOpening};
 use crate::session_view::{Spoken, turn_or_place};
+use crate::untold_calls::UntoldCalls;
 
 /// Sessions that somebody listens to before they are opened; more are not remembered.
 const LISTENED_MAX: usize = 512;
@@ -147,6 +148,7 @@ impl Acp {
         let (turn, reply) = standing(entries, place.seq);
         (view.flow.at, view.flow.reply) = (place, reply);
         view.turn = turn.map(crate::session_view::RunningTurn::new);
+        view.untold_calls = UntoldCalls::behind(entries.iter().take_while(|entry| entry.seq <= place.seq));
         view.flow.close();
         view.flow.earn(usize::MAX);
         let (commands, usage) = (self.available_commands(), self.views[at].usage_update(&self.models));

@@ -14,6 +14,7 @@ use crate::early::EarlyEvents;
 use crate::flow::Flow;
 use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
 use crate::opening::Titled;
+use crate::untold_calls::UntoldCalls;
 
 pub(crate) struct SessionView {
     pub(crate) session: SessionId,
@@ -24,6 +25,7 @@ pub(crate) struct SessionView {
     pub(crate) title: Option<String>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) open_calls: OpenCalls,
+    pub(crate) untold_calls: UntoldCalls,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
     /// Prompts that wait for the turn before them.
@@ -139,6 +141,7 @@ impl SessionView {
             // One that another client has begun is watched to its end.
             turn: state.turn.clone().map(RunningTurn::new),
             open_calls: OpenCalls::default(),
+            untold_calls: UntoldCalls::behind(opened.present.round.iter()),
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),

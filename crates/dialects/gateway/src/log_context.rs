@@ -1,8 +1,9 @@
-//! What earlier entries of a log say about a later one: which call an open question is about, and what a run came to.
+//! What earlier entries of a log say about a later one: which call an open question is about, what a call was to do that never
+//! started, and what a run came to.
 
 use std::sync::Arc;
 
-use vocab::{AskEntry, AskId, Body, CallId, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
+use vocab::{AskEntry, AskId, Body, Call, CallEntry, CallId, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
 
 use crate::{confirm, projection};
 
@@ -16,6 +17,8 @@ pub type ModelPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
 pub(crate) struct LogContext {
     asked: Vec<(AskId, CallId)>,
     run: Option<RunSoFar>,
+    /// Calls of the newest reply that have not started.
+    calls: Vec<Call>,
 }
 
 /// A run that was heard from its start.
@@ -38,6 +41,11 @@ pub(crate) struct RunFacts {
 impl LogContext {
     /// An entry whose events are made now.
     pub(crate) fn follow(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::Assistant { message, .. } => self.calls = message.calls().cloned().collect(),
+            Body::Call(CallEntry::Started { call, .. }) => self.calls.retain(|it| it.id != call.id),
+            _ => {}
+        }
         match &entry.body {
             Body::Turn(TurnEntry::Started { turn }) => {
                 let (turn, started_ms) = (turn.clone(), entry.at_ms);
@@ -69,6 +77,7 @@ impl LogContext {
         self.follow(entry);
         match &entry.body {
             Body::Ask(AskEntry::Closed { ask, .. }) => _ = self.closed(ask),
+            Body::Call(CallEntry::Ended { result, .. }) => _ = self.unstarted(&result.call),
             Body::Turn(TurnEntry::Ended(_)) => self.run = None,
             _ => {}
         }
@@ -78,6 +87,12 @@ impl LogContext {
     pub(crate) fn closed(&mut self, ask: &AskId) -> Option<CallId> {
         let at = self.asked.iter().position(|(id, _)| id == ask)?;
         Some(self.asked.remove(at).1)
+    }
+
+    /// The call that ends here, where it has not started: what stopped its run kept it from that.
+    pub(crate) fn unstarted(&mut self, id: &CallId) -> Option<Call> {
+        let at = self.calls.iter().position(|call| call.id == *id)?;
+        Some(self.calls.remove(at))
     }
 
     /// What the run came to that ends here.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use vocab::{
-    AssistantMessage, Block, Body, Delta, Entry, Event, Finish, MessageEnd, Mode, NoteEntry, Part, Recalled, Reply,
-    Saved, Summary, TurnEntry, Usage, UserFrom, Verb,
+    AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Delta, Entry, Event, Finish, Json,
+    MessageEnd, Mode, NoteEntry, Part, Recalled, Reply, Saved, Summary, TurnEntry, Usage, UserFrom, Verb,
 };
 
 use crate::talk::{AcpTalk, opened};
@@ -58,6 +58,88 @@ fn running(last_seq: u64) -> Reply {
     let Reply::Opened(mut opened) = opened("c1") else { unreachable!() };
     (opened.state.last_seq, opened.state.turn) = (last_seq, Some("t1".into()));
     Reply::Opened(opened)
+}
+
+/// A reply with three calls; an interrupt ends the first, and keeps the others from starting.
+fn stopped() -> Vec<Arc<Entry>> {
+    let call = |id: &str| Call {
+        id: id.into(),
+        name: "bash".into(),
+        input: CallInput::Object(Json::trusted(format!(r#"{{"command":"sleep {id}"}}"#))),
+        seal: None,
+    };
+    let (blocks, end) =
+        (["1", "2", "3"].map(|id| Block::Call(call(id))).to_vec(), MessageEnd::Finished(Finish::ToolUse));
+    let message = AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() };
+    let ended = |id: &str| {
+        let result = CallResult {
+            call: id.into(),
+            tool: "bash".into(),
+            end: CallEnd::Interrupted,
+            parts: vec![Part::text("interrupted")],
+            is_error: true,
+            duration_ms: 0,
+            mutation: None,
+            edits: vec![],
+            details: None,
+        };
+        Body::Call(CallEntry::Ended { turn: "t1".into(), result })
+    };
+    let bodies = [
+        Body::Turn(TurnEntry::Started { turn: "t1".into() }),
+        Body::Assistant { turn: Some("t1".into()), message },
+        Body::Call(CallEntry::Started { turn: "t1".into(), call: call("1"), tool: "bash".into() }),
+        ended("1"),
+        ended("2"),
+        ended("3"),
+    ];
+    bodies.into_iter().zip(1..).map(|(body, seq)| entry(seq, body)).collect()
+}
+
+/// What was told of calls.
+fn calls(talk: &AcpTalk) -> Vec<String> {
+    let read = |line: &String| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let update = &line["params"]["update"];
+        let id = update["toolCallId"].as_str()?;
+        Some(match update["sessionUpdate"].as_str()? {
+            "tool_call" => format!("{id} {}", update["rawInput"]["command"].as_str().unwrap()),
+            _ => format!("{id} {}", update["status"].as_str().unwrap()),
+        })
+    };
+    talk.said.iter().filter_map(read).collect()
+}
+
+#[test]
+fn a_call_that_an_interrupt_keeps_from_starting_is_told_before_its_end() {
+    let told = ["t1-1 sleep 1", "t1-1 failed", "t1-2 sleep 2", "t1-2 failed", "t1-3 sleep 3", "t1-3 failed"];
+    let mut talk = AcpTalk::with(json!({}));
+    for entry in stopped() {
+        talk.tell("c1", Event::Logged(entry));
+    }
+    assert_eq!(calls(&talk), told);
+
+    // Whoever comes back in between knows the first one. What is recalled of a log does not have the starts.
+    let recall: Vec<_> = stopped().into_iter().filter(|entry| entry.seq != 3).collect();
+    for (place, told) in [("4", &told[2..]), ("4~1", &told[3..]), ("5", &told[4..])] {
+        let mut talk = AcpTalk::remote();
+        talk.hear(&wire::FlowWord::Credit { session: "c1".into(), bytes: 10_000 }.frame());
+        let params = json!({ "sessionId": "c1", "cwd": "/w", "_meta": { "tillerman.afterSeq": place } });
+        talk.ask("session/load", params).reply_to(is_open, Ok(running(6)));
+        talk.reply_to(is_recall, Ok(recalled(recall.clone())));
+        assert_eq!(calls(&talk), told, "loaded from {place}");
+
+        let mut talk = AcpTalk::remote();
+        talk.hear(&wire::FlowWord::From { session: "c1".into(), place: place.into() }.frame());
+        talk.reply_to(is_open, Ok(running(6))).reply_to(is_recall, Ok(recalled(recall.clone())));
+        talk.reply_to(is_open, Ok(running(6)));
+        let seq: u64 = place[..1].parse().unwrap();
+        stopped()
+            .into_iter()
+            .filter(|entry| entry.seq > seq)
+            .for_each(|entry| _ = talk.tell("c1", Event::Logged(entry)));
+        assert_eq!(calls(&talk), told, "taken over from {place}");
+    }
 }
 
 /// Text of replies, and the message that it is of.
