@@ -168,9 +168,7 @@ impl Acp {
         } else {
             replay::tell_entry(&mut pen(out), &self.views[at], style, entry, (reply, untold.as_ref()));
         }
-        if matches!(entry.body, Body::Assistant { .. }) {
-            self.views[at].untold_calls.all_told();
-        }
+        self.views[at].calls_replayed(entry);
         self.views[at].flow.take(entry);
         if self.is_remote() {
             let after = self.views[at].flow.at;

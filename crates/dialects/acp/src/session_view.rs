@@ -182,6 +182,17 @@ impl SessionView {
         }
     }
 
+    /// What a replay tells of calls: a reply comes with all of its own, started or not, and each of them has its end.
+    pub(crate) fn calls_replayed(&mut self, entry: &Entry) {
+        self.open_calls.logged(entry);
+        if let Body::Assistant { turn, message } = &entry.body {
+            self.untold_calls.all_told();
+            for (turn, call) in turn.iter().flat_map(|turn| message.calls().map(move |call| (turn, call))) {
+                self.open_calls.told(turn, &call.id, &call.name, entry.at_ms);
+            }
+        }
+    }
+
     pub(crate) fn speak(&mut self, pen: &mut AcpWriter<'_>, what: Spoken, turn: &TurnId, text: &str) {
         let (session, number) = (&self.session, self.flow.reply);
         let begin = || Chunks::new(session, what.tag(), &reply_id(turn, number, what));
