@@ -329,7 +329,7 @@ fn ended(ending: Ending, written: io::Result<()>) -> Relayed {
             let exit_code = u8::try_from(code - PRIVATE_FROM).unwrap_or(FAILED);
             Relayed { exit_code, note: Some(reason).filter(|reason| !reason.is_empty()), can_return: false }
         }
-        Ending::Closed(1001, _) => gone("the gateway has ended; what was not finished goes on with its next start"),
+        Ending::Closed(1001, _) => gone("the gateway has ended; what ran goes on with its next start"),
         Ending::Closed(1008, reason) => said(NOT_STARTED, reason),
         Ending::Closed(code, reason) if reason.is_empty() => {
             said(FAILED, format!("the gateway closed the connection ({code})"))

@@ -289,7 +289,7 @@ async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_
         for (dialect, proxy) in &mut proxies {
             assert_eq!(proxy.ended(), Some(1), "{dialect}");
             let (last, said) = (proxy.heard.last().cloned().unwrap_or_default(), proxy.said());
-            let why = "the gateway has ended; what was not finished goes on with its next start";
+            let why = "the gateway has ended; what ran goes on with its next start";
             assert!(said.contains(why), "{dialect}: {said}");
             let way_back = match *dialect {
                 "serve" => "--attach --resume",
