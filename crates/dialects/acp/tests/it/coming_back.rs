@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use vocab::{
     AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Delta, Entry, Event, Finish, Json,
-    MessageEnd, Mode, NoteEntry, Part, Recalled, Reply, Saved, Summary, TurnEntry, Usage, UserFrom, Verb,
+    MessageEnd, Mode, NoteEntry, Part, Recalled, Reply, Saved, SessionVerb, Stop, Summary, TurnEntry, Usage, UserFrom,
+    Verb,
 };
 
 use crate::talk::{AcpTalk, opened};
@@ -198,5 +199,43 @@ fn nor_for_the_one_that_the_log_has_by_then_which_is_called_the_same_in_every_re
         talk.ask("session/load", params).reply_to(is_open, Ok(running(4)));
         talk.reply_to(is_recall, Ok(recalled(log.clone())));
         assert_eq!(texts(&talk), whole, "from {place}");
+    }
+}
+
+fn is_prompt(verb: &Verb) -> bool {
+    matches!(verb, Verb::Session(SessionVerb::Prompt { .. }))
+}
+
+#[test]
+fn what_a_client_has_said_before_its_last_line_is_done_and_answered() {
+    // Nothing of it has begun: the list of models is on its way.
+    let mut talk = AcpTalk::remote_unlisted();
+    talk.hear(&wire::FlowWord::Credit { session: String::new(), bytes: 10_000 }.frame());
+    talk.ask("initialize", json!({ "protocolVersion": 1 }));
+    talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).prompt("go");
+    talk.hear(dialect_acp::LAST_LINE.as_bytes());
+    talk.reply(Ok(Reply::Models(Vec::new())));
+    talk.reply_to(is_open, Ok(opened("c1"))).reply_to(is_recall, Ok(recalled(Vec::new())));
+    talk.reply_to(is_open, Ok(opened("c1"))).reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
+    talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
+    while let Some(command) = talk.open.pop() {
+        talk.reply_tag(command.tag, Ok(Reply::Done));
+    }
+    assert!(!talk.log.contains("- close"), "its run goes on: {}", talk.log);
+    talk.log.clear();
+    talk.end("t1", Stop::EndTurn);
+    let places = ["< 3 = end_turn", "- close"].map(|line| talk.log.find(line));
+    assert!(places[0].is_some() && places[0] < places[1], "{}", talk.log);
+}
+
+#[test]
+fn a_client_that_just_closes_its_connection_takes_no_answer() {
+    for (last, closes) in [(wire::Parting::Eof, true), (wire::Parting::Asked { by: "sigterm" }, false)] {
+        let mut talk = AcpTalk::remote();
+        talk.hear(&wire::FlowWord::Credit { session: String::new(), bytes: 10_000 }.frame());
+        talk.ask("session/new", json!({ "cwd": "/w" })).reply_to(is_open, Ok(opened("c1"))).begin("t1");
+        assert!(talk.open.is_empty());
+        talk.part(last);
+        assert_eq!(talk.out.close.is_some(), closes, "{last:?}");
     }
 }

@@ -48,10 +48,13 @@ impl AcpTalk {
     }
     /// A client on the network, which is told the places of what it is told.
     pub(crate) fn remote() -> Self {
-        let mut talk = Self::over(Some(RemoteOptions::default()));
+        let mut talk = Self::remote_unlisted();
         talk.reply(Ok(Reply::Models(Vec::new())));
         talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
         talk
+    }
+    pub(crate) fn remote_unlisted() -> Self {
+        Self::over(Some(RemoteOptions::default()))
     }
     fn over(remote: Option<RemoteOptions>) -> Self {
         let compact = SlashInfo { name: "compact".into(), description: "Summarise.".into(), hint: None };
