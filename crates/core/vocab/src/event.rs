@@ -79,7 +79,7 @@ pub enum Delta {
     /// The model is called: what it says comes next. Once per try; everything that precedes a round is told before.
     ModelCalled {
         turn: TurnId,
-        /// How many replies of this turn are in the log: a try that is made again has the same number.
+        /// Which of this turn it is ([`crate::next_reply`]): a try that is made again has the same number.
         reply: u32,
     },
     /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.

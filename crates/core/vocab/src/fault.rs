@@ -71,6 +71,7 @@ impl FaultKind {
 }
 
 const GOES_ON: &str = "what is not finished goes on with its next start";
+const RUNS_ON: &str = "what runs goes on with its next start, and what waits is dropped";
 const TOO_SLOW: &str = "this connection reads too slowly; attach again where it stopped";
 const LEFT_WITH: &str = "the session was left with the model";
 
@@ -123,8 +124,19 @@ impl Fault {
     pub fn suspended() -> Self {
         Self::new(FaultKind::ShuttingDown, "the process that holds this session is ending").hint(GOES_ON)
     }
+    /// The same where messages that wait do not outlive the process.
+    pub fn suspended_without_waiting() -> Self {
+        Self::new(FaultKind::ShuttingDown, "the process that holds this session is ending").hint(RUNS_ON)
+    }
     pub fn is_suspended(&self) -> bool {
-        self.kind == FaultKind::ShuttingDown && self.hints.iter().any(|hint| hint == GOES_ON)
+        self.is_ending_with(GOES_ON) || self.is_ending_with(RUNS_ON)
+    }
+    /// A message that waits goes on with the next start, too.
+    pub fn keeps_waiting(&self) -> bool {
+        self.is_ending_with(GOES_ON)
+    }
+    fn is_ending_with(&self, words: &str) -> bool {
+        self.kind == FaultKind::ShuttingDown && self.hints.iter().any(|hint| hint == words)
     }
     pub fn of_change(mut self, change: ChangeOf) -> Self {
         self.refused = Some(change);

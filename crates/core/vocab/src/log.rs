@@ -6,6 +6,7 @@ mod admission;
 mod conversation;
 mod entry;
 mod keyed;
+mod reply_number;
 mod totals;
 mod window;
 
@@ -14,5 +15,6 @@ pub use admission::{Admission, brought_text};
 pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;
+pub use reply_number::next_reply;
 pub use totals::{Totals, answered_usage, settled_usage};
 pub use window::{LogWindow, WindowCarry, WindowFold, WindowMark};

@@ -27,13 +27,18 @@ impl OpenCalls {
         self.open.iter().any(|open| open.turn == *turn && open.call == *call)
     }
 
+    /// A call that is told, with its start or before.
+    pub fn told(&mut self, turn: &TurnId, call: &CallId, tool: &Arc<str>, started_ms: i64) {
+        if !self.is_open(turn, call) {
+            let (turn, call, tool) = (turn.clone(), call.clone(), tool.clone());
+            self.open.push(OpenCall { turn, call, tool, started_ms });
+        }
+    }
+
     /// Takes note of what is told.
     pub fn logged(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::Call(CallEntry::Started { turn, call, tool }) => {
-                let (turn, call, tool) = (turn.clone(), call.id.clone(), tool.clone());
-                self.open.push(OpenCall { turn, call, tool, started_ms: entry.at_ms });
-            }
+            Body::Call(CallEntry::Started { turn, call, tool }) => self.told(turn, &call.id, tool, entry.at_ms),
             Body::Call(CallEntry::Ended { turn, result }) => {
                 self.open.retain(|open| open.turn != *turn || open.call != result.call);
             }

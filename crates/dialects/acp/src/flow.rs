@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use vocab::{Ask, Body, Entry, ModelEntry, Tag, TurnEnd, TurnEntry, TurnId};
+use vocab::{Ask, Body, Entry, ModelEntry, NoteEntry, Tag, TurnEnd, TurnEntry, TurnId};
 
 /// Turns that are remembered as the client's own.
 const OWN_TURNS_MAX: usize = 256;
@@ -79,8 +79,8 @@ pub(crate) struct Flow {
     passed: u64,
     /// The reply that runs may be the one of which something was told.
     goes_on: bool,
-    /// Replies of the running turn in the log.
-    pub(crate) replies: u32,
+    /// Which of the running turn the next reply is.
+    pub(crate) reply: u32,
     /// Questions that are asked when the client knows everything before them.
     pub(crate) asks: Vec<Ask>,
     /// Turns that began with a prompt of this client's: it has drawn that already.
@@ -98,7 +98,7 @@ impl Flow {
             window,
             passed: 0,
             goes_on: false,
-            replies: 0,
+            reply: 0,
             asks: Vec::new(),
             own: VecDeque::new(),
             ended: None,
@@ -158,11 +158,12 @@ impl Flow {
         (self.passed, self.goes_on) = (0, self.at.bytes > 0);
     }
 
-    /// The model is called. What was told of a try that failed stays told, and does not count for this one.
-    pub(crate) fn reply_begins(&mut self, replies: u32) {
-        self.replies = replies;
+    /// The model is called. What was told of a try that failed stays told, and does not count for this one; nor does what was
+    /// told of another reply.
+    pub(crate) fn reply_begins(&mut self, reply: u32) {
+        let is_same = std::mem::replace(&mut self.reply, reply) == reply;
         self.passed = 0;
-        if !std::mem::take(&mut self.goes_on) {
+        if !(std::mem::take(&mut self.goes_on) && is_same) {
             self.at.bytes = 0;
         }
     }
@@ -174,16 +175,14 @@ impl Flow {
 
     /// An entry was told whole.
     pub(crate) fn take(&mut self, entry: &Entry) {
+        self.reply = vocab::next_reply(self.reply, &entry.body);
         match &entry.body {
-            Body::Assistant { .. } => {
-                self.reply_is_over();
-                self.replies += 1;
-            }
-            Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) => {
-                self.reply_is_over();
-                self.replies = 0;
+            Body::Assistant { .. } | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) => {
+                self.reply_is_over()
             }
             Body::Model(ModelEntry::Retrying { .. } | ModelEntry::FellBack(_)) => self.reply_is_over(),
+            // What was told of the reply that ran died with its process; the one that comes instead is told whole.
+            Body::Note(NoteEntry::Recovered { .. }) => self.reply_is_over(),
             _ => {}
         }
         (self.at.seq, self.at.updates) = (entry.seq, 0);

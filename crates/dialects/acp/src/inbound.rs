@@ -95,6 +95,10 @@ impl Acp {
                     self.cancel_request(&params.request_id, out);
                 }
             }
+            crate::LAST if self.is_remote() => {
+                self.stays_for_answers = true;
+                self.part_remote(wire::Parting::Eof, out);
+            }
             _ => {}
         }
     }
@@ -224,14 +228,16 @@ impl Acp {
         out: &mut Out,
     ) -> Result<(), RpcError> {
         let at = match (self.view_named(&params.session_id), raw) {
-            (Err(_), Some(raw)) if self.is_remote() && !self.ending => {
+            (Err(_), Some(raw)) if self.is_remote() => {
                 self.room()?;
                 self.attach_to_prompt(call.to_owned(), params.session_id, raw.to_owned(), out);
                 return Ok(());
             }
             (found, _) => found?,
         };
-        if self.ending || !self.views[at].closing.is_empty() {
+        // What a client on the network has said before it goes is carried out.
+        let is_ending = self.ending && !self.is_remote();
+        if is_ending || !self.views[at].closing.is_empty() {
             return Err(invalid("the session is being closed"));
         }
         let said = content::read(params.prompt);

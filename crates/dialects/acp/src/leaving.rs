@@ -41,6 +41,8 @@ impl Acp {
     }
 
     fn left(&mut self, at: usize, closing: Vec<Closing>, out: &mut Out) {
+        // What others began goes on with its questions, and this client is none that can answer them any more.
+        self.forget_asked(at, |_| true, out);
         let session = self.views[at].session.clone();
         self.tell_session(at, Verb::Leave, Pending::Left { session, closing }, out);
         self.views.remove(at);

@@ -6,7 +6,7 @@
 //!   what the engine's replies are for, and what they are answered with. `leaving`: the end of a session.
 //! * `outbound`: what the engine tells unasked. `replay`: a saved session told again. `frames`: the lines that we write.
 //! * `asks`: what we want from the client, of which `permission` and `permission_content` are questions, `editor` its files and
-//!   terminals. `session_view`, `config`, `tools`, `titles`: one session as its client sees it. `faults`: what went wrong.
+//!   terminals. `session_view`, `config`, `tools`, `titles`, `untold_calls`: one session as its client sees it. `faults`: what went wrong.
 //!
 //! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
@@ -35,6 +35,7 @@ mod responses;
 mod session_view;
 mod titles;
 mod tools;
+mod untold_calls;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -62,6 +63,11 @@ use tools::{CallStyle, Cards};
 const PENDING_MAX: usize = 1024;
 /// Sessions of one connection; one more is refused until another is closed.
 const SESSIONS_MAX: usize = 256;
+/// What a client on the network says last whose own input has ended: it takes the answers to its prompts, too, and is left then. One
+/// that closes its connection takes nothing more.
+pub const LAST_LINE: &str = r#"{"jsonrpc":"2.0","method":"_tillerman/last_line"}"#;
+/// Its method.
+const LAST: &str = "_tillerman/last_line";
 /// What a client is called that has not said its name.
 const UNNAMED: &str = "acp";
 /// How long a client that opens a session waits for the list of models, from the start of the process on: many clients read the
@@ -134,6 +140,8 @@ pub struct Acp {
     /// What the client calls itself.
     client_name: Arc<str>,
     ending: bool,
+    /// A remote client says nothing more, and hears the answers to what it has said.
+    stays_for_answers: bool,
     /// Nothing is waited for any more.
     now: bool,
     /// Bytes that a remote client may be told of a session that it opens.
@@ -160,6 +168,7 @@ impl Acp {
             style: CallStyle::default(),
             client_name: UNNAMED.into(),
             ending: false,
+            stays_for_answers: false,
             now: false,
             window_usual: 0,
             listened: HashSet::new(),
@@ -277,7 +286,12 @@ impl Acp {
     /// Closes when everything has stopped and every request was answered.
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
-            let stopped = self.is_remote() || self.views.iter().all(|view| !view.is_busy());
+            let is_done = |view: &SessionView| match self.is_remote() {
+                // What others began goes on without it, and what it began where it does not wait for that.
+                true => !self.stays_for_answers || (!view.has_prompts() && view.replaying.is_none()),
+                false => !view.is_busy(),
+            };
+            let stopped = self.views.iter().all(is_done);
             if self.now || (stopped && self.pending.is_empty()) {
                 out.close_with(wire::Close::normal());
             }

@@ -17,6 +17,7 @@ use crate::remote::standing;
 use crate::replies::{EngineResult, refuse, refuse_gone};
 use crate::responses::title;
 use crate::session_view::{Replaying, SessionView};
+use crate::untold_calls::UntoldCalls;
 use crate::{Acp, params, replay};
 
 /// How a session is called, and since when.
@@ -118,10 +119,11 @@ impl Acp {
             SessionOpening::Load { after } => after,
             _ => Place::at(upto),
         };
+        view.untold_calls = UntoldCalls::behind(entries.iter().take_while(|entry| entry.seq <= after.seq));
         let entries: VecDeque<Arc<Entry>> = before.filter(|entry| entry.seq > after.seq).cloned().collect();
-        let (_, replies) = standing(recalled.map_or(&[][..], |it| &it.entries[..]), after.seq);
+        let (_, reply) = standing(recalled.map_or(&[][..], |it| &it.entries[..]), after.seq);
         view.flow.at = after;
-        view.flow.replies = replies;
+        view.flow.reply = reply;
         view.replaying = Some(Box::new(Replaying { call, known, entries, upto, titled, was_held: false }));
         self.replay_on(at, out);
     }
@@ -153,8 +155,9 @@ impl Acp {
 
     /// Says whether all of it was told.
     fn replay_entry(&mut self, at: usize, entry: &Arc<Entry>, out: &mut Out) -> bool {
-        let (style, replies) = (self.style, self.views[at].flow.replies);
+        let (style, reply) = (self.style, self.views[at].flow.reply);
         let before = self.views[at].flow.at;
+        let untold = self.views[at].untold_calls.take(&entry.body);
         if let Body::Assistant { turn, message } = &entry.body
             && before.bytes > 0
         {
@@ -163,8 +166,9 @@ impl Acp {
             }
             replay::tell_calls(&mut pen(out), &self.views[at], style, entry);
         } else {
-            replay::tell_entry(&mut pen(out), &self.views[at], style, entry, replies);
+            replay::tell_entry(&mut pen(out), &self.views[at], style, entry, (reply, untold.as_ref()));
         }
+        self.views[at].calls_replayed(entry);
         self.views[at].flow.take(entry);
         if self.is_remote() {
             let after = self.views[at].flow.at;

@@ -30,7 +30,7 @@ impl Acp {
                 view.speak(&mut pen(out), Spoken::Thought, turn, delta);
             }
             Event::Delta(Delta::ModelCalled { turn, reply }) => {
-                view.flow.replies = *reply;
+                view.flow.reply = *reply;
                 view.reply_begins(turn);
             }
             Event::Logged(entry) => self.logged(at, entry, out),

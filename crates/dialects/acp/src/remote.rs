@@ -17,6 +17,7 @@ use crate::flow::{FlowState, Place};
 use crate::frames::{PLACE, pen};
 use crate::pending::{Pending, SessionOpening};
 use crate::session_view::{Spoken, turn_or_place};
+use crate::untold_calls::UntoldCalls;
 
 /// Sessions that somebody listens to before they are opened; more are not remembered.
 const LISTENED_MAX: usize = 512;
@@ -140,13 +141,14 @@ impl Acp {
         }
     }
 
-    /// Which turn ran at a place, and how many replies it had: then it is told on from there.
+    /// Which turn ran at a place, and which reply was its next: then it is told on from there.
     pub(crate) fn stands(&mut self, session: &SessionId, place: Place, entries: &[Arc<Entry>], out: &mut Out) {
         let Some(at) = self.view_of(session) else { return };
         let view = &mut self.views[at];
-        let (turn, replies) = standing(entries, place.seq);
-        (view.flow.at, view.flow.replies) = (place, replies);
+        let (turn, reply) = standing(entries, place.seq);
+        (view.flow.at, view.flow.reply) = (place, reply);
         view.turn = turn.map(crate::session_view::RunningTurn::new);
+        view.untold_calls = UntoldCalls::behind(entries.iter().take_while(|entry| entry.seq <= place.seq));
         view.flow.close();
         view.flow.earn(usize::MAX);
         let (commands, usage) = (self.available_commands(), self.views[at].usage_update(&self.models));
@@ -419,16 +421,16 @@ fn push(into: &mut FrameBuf, frame: &[u8], place: Option<Place>) {
     });
 }
 
-/// The turn that ran at an entry, and the replies that it had.
+/// The turn that ran at an entry, and which reply of it was the next.
 pub(crate) fn standing(entries: &[Arc<Entry>], upto: u64) -> (Option<TurnId>, u32) {
-    let (mut turn, mut replies) = (None, 0);
+    let (mut turn, mut reply) = (None, 0);
     for entry in entries.iter().take_while(|entry| entry.seq <= upto) {
+        reply = vocab::next_reply(reply, &entry.body);
         match &entry.body {
-            Body::Turn(TurnEntry::Started { turn: begun }) => (turn, replies) = (Some(begun.clone()), 0),
-            Body::Turn(TurnEntry::Ended(_)) => (turn, replies) = (None, 0),
-            Body::Assistant { .. } => replies += 1,
+            Body::Turn(TurnEntry::Started { turn: begun }) => turn = Some(begun.clone()),
+            Body::Turn(TurnEntry::Ended(_)) => turn = None,
             _ => {}
         }
     }
-    (turn, replies)
+    (turn, reply)
 }

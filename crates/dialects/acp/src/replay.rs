@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use acp_types::{MessageChunk, Other, SessionUpdate, ToolCallStatus};
-use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, Part, SessionId, SettingEntry, TurnId, UserFrom};
+use vocab::{
+    Block, Body, BranchEntry, Call, CallEntry, Entry, MessageEnd, Part, SessionId, SettingEntry, TurnId, UserFrom,
+};
 
 use crate::bounded::pieces;
 use crate::content;
@@ -24,8 +26,15 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
     entries.iter().rev().find_map(count).unwrap_or_default()
 }
 
-/// One entry, and how many replies the turn had before it. Texts are most of it, so they are written by hand.
-pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entry: &Entry, replies: u32) {
+/// One entry; `reply`: which of its turn it is, should it be one; `untold`: the call that ends with it and was not told. Texts
+/// are most of it, so they are written by hand.
+pub(crate) fn tell_entry(
+    pen: &mut AcpWriter<'_>,
+    view: &SessionView,
+    style: CallStyle,
+    entry: &Entry,
+    (reply, untold): (u32, Option<&Call>),
+) {
     let (session, cards) = (&view.session, Cards { style, cwd: &view.cwd });
     match &entry.body {
         Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
@@ -34,7 +43,7 @@ pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: Cal
         Body::Assistant { turn, message } => {
             let none = TurnId::from("");
             let named = turn_or_place(turn.as_ref(), session, entry.seq);
-            let id = |what| reply_id(&named, replies, what);
+            let id = |what| reply_id(&named, reply, what);
             for block in &message.blocks {
                 match block {
                     Block::Redacted(_) => {}
@@ -48,7 +57,12 @@ pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: Cal
                 }
             }
         }
-        Body::Call(CallEntry::Ended { turn, result }) => pen.update(session, cards.finished(turn, result)),
+        Body::Call(CallEntry::Ended { turn, result }) => {
+            if let Some(call) = untold {
+                pen.update(session, cards.announced(turn, call, ToolCallStatus::Pending));
+            }
+            pen.update(session, cards.finished(turn, result));
+        }
         Body::Setting(SettingEntry::Todos { phases }) => pen.update(session, plan(phases)),
         _ => {}
     }

@@ -14,6 +14,7 @@ use crate::early::EarlyEvents;
 use crate::flow::Flow;
 use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
 use crate::opening::Titled;
+use crate::untold_calls::UntoldCalls;
 
 pub(crate) struct SessionView {
     pub(crate) session: SessionId,
@@ -24,6 +25,7 @@ pub(crate) struct SessionView {
     pub(crate) title: Option<String>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) open_calls: OpenCalls,
+    pub(crate) untold_calls: UntoldCalls,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
     /// Prompts that wait for the turn before them.
@@ -76,7 +78,7 @@ impl Spoken {
     }
 }
 
-/// A reply is called by its turn and its number there: the same live, in every replay and to every client.
+/// A reply is called by its turn and its number there ([`vocab::next_reply`]): the same live, in every replay and to every client.
 pub(crate) fn reply_id(turn: &TurnId, number: u32, what: Spoken) -> String {
     match what {
         Spoken::Text => format!("{turn}-{number}"),
@@ -139,6 +141,7 @@ impl SessionView {
             // One that another client has begun is watched to its end.
             turn: state.turn.clone().map(RunningTurn::new),
             open_calls: OpenCalls::default(),
+            untold_calls: UntoldCalls::behind(opened.present.round.iter()),
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),
@@ -179,8 +182,19 @@ impl SessionView {
         }
     }
 
+    /// What a replay tells of calls: a reply comes with all of its own, started or not, and each of them has its end.
+    pub(crate) fn calls_replayed(&mut self, entry: &Entry) {
+        self.open_calls.logged(entry);
+        if let Body::Assistant { turn, message } = &entry.body {
+            self.untold_calls.all_told();
+            for (turn, call) in turn.iter().flat_map(|turn| message.calls().map(move |call| (turn, call))) {
+                self.open_calls.told(turn, &call.id, &call.name, entry.at_ms);
+            }
+        }
+    }
+
     pub(crate) fn speak(&mut self, pen: &mut AcpWriter<'_>, what: Spoken, turn: &TurnId, text: &str) {
-        let (session, number) = (&self.session, self.flow.replies);
+        let (session, number) = (&self.session, self.flow.reply);
         let begin = || Chunks::new(session, what.tag(), &reply_id(turn, number, what));
         match self.turn.as_mut().filter(|running| running.id == *turn) {
             Some(running) => {

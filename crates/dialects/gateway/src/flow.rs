@@ -206,13 +206,15 @@ impl Gateway {
             // There was a view already: this open only saved the session.
             Some(at) => at,
             None => {
-                let mut view = SessionView::new(session.clone(), Arc::new(opened.state), opened.present.at, out.now_ms);
+                let at = match opened.present.attached {
+                    vocab::Attached::After(after) => after,
+                    vocab::Attached::Live | vocab::Attached::Anew { .. } => opened.present.at,
+                };
+                let mut view = SessionView::new(session.clone(), Arc::new(opened.state), at, out.now_ms);
+                view.run.iter_mut().for_each(|run| run.joins_round(&opened.present.round));
                 view.only_listens = waiting.first().is_some_and(AfterOpen::only_listens);
                 view.callback = self.callbacks.contains(session);
                 view.depth = opened.present.waiting.len();
-                if let vocab::Attached::After(after) = opened.present.attached {
-                    view.at = after;
-                }
                 view.asks = opened.present.asks.iter().filter_map(|entry| OpenConfirm::of(entry)).collect();
                 self.views.push(view);
                 self.views.len() - 1

@@ -1,8 +1,9 @@
-//! What earlier entries of a log say about a later one: which call an open question is about, and what a run came to.
+//! What earlier entries of a log say about a later one: which call an open question is about, what a call was to do that never
+//! started, and what a run came to.
 
 use std::sync::Arc;
 
-use vocab::{AskEntry, AskId, Body, CallId, CutBy, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
+use vocab::{AskEntry, AskId, Body, Call, CallEntry, CallId, CutBy, Entry, Prices, Totals, TurnEnd, TurnEntry, TurnId};
 
 use crate::{confirm, projection};
 
@@ -18,6 +19,8 @@ pub(crate) struct LogContext {
     run: Option<RunSoFar>,
     /// The run that was cut, and by what; its end does not say it.
     cut: Option<(TurnId, CutBy)>,
+    /// Calls of the newest reply that have not started.
+    calls: Vec<Call>,
 }
 
 /// A run that was heard from its start.
@@ -40,6 +43,11 @@ pub(crate) struct RunFacts {
 impl LogContext {
     /// An entry whose events are made now.
     pub(crate) fn follow(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::Assistant { message, .. } => self.calls = message.calls().cloned().collect(),
+            Body::Call(CallEntry::Started { call, .. }) => self.calls.retain(|it| it.id != call.id),
+            _ => {}
+        }
         match &entry.body {
             Body::Turn(TurnEntry::Started { turn }) => {
                 let (turn, started_ms) = (turn.clone(), entry.at_ms);
@@ -72,6 +80,7 @@ impl LogContext {
         self.follow(entry);
         match &entry.body {
             Body::Ask(AskEntry::Closed { ask, .. }) => _ = self.closed(ask),
+            Body::Call(CallEntry::Ended { result, .. }) => _ = self.unstarted(&result.call),
             Body::Turn(TurnEntry::Ended(_)) => (self.run, self.cut) = (None, None),
             _ => {}
         }
@@ -86,6 +95,12 @@ impl LogContext {
     /// What has cut the run that ends here.
     pub(crate) fn cut(&mut self, end: &TurnEnd) -> Option<CutBy> {
         self.cut.take().filter(|(turn, _)| *turn == end.turn).map(|(_, why)| why)
+    }
+
+    /// The call that ends here, where it has not started: what stopped its run kept it from that.
+    pub(crate) fn unstarted(&mut self, id: &CallId) -> Option<Call> {
+        let at = self.calls.iter().position(|call| call.id == *id)?;
+        Some(self.calls.remove(at))
     }
 
     /// What the run came to that ends here.

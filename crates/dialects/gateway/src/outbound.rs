@@ -282,7 +282,9 @@ impl Gateway {
         let view = &mut self.views[at];
         let stands = EventCursor::at(view.at.seq);
         let cursor = after.unwrap_or(stands);
-        let behind = cursor.whole_seq() < view.at.seq || view.came_late();
+        // What a cursor lies behind, a run or a question, may be over by now, and is told like in a replay all the same.
+        let is_known = after.is_none() || view.has_looked_behind(cursor.whole_seq());
+        let behind = cursor.whole_seq() < view.at.seq || view.came_late() || !is_known;
         let context = (!behind).then(|| view.context.clone());
         let mut listener = Listener::new(subscription, cursor, thinking, context);
         if !behind {

@@ -129,7 +129,11 @@ pub(crate) fn events_of(
             one("tool_start", &tool_start(tool, &call.input.json(), &call.id))
         }
         Body::Call(CallEntry::Ended { result, .. }) => {
-            let mut list = one("tool_end", &tool_end(result));
+            // Each end has its start, and what it was to do is said there.
+            let start =
+                |call: vocab::Call| ("tool_start", written(&tool_start(&result.tool, &call.input.json(), &call.id)));
+            let mut list: Vec<Projected> = context.unstarted(&result.call).map(start).into_iter().collect();
+            list.extend(one("tool_end", &tool_end(result)));
             list.extend(events::attachments(&result.parts).map(|it| ("attachment", written(&it))));
             list
         }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, BranchEntry, CallEntry, CallId, CallResult, CutBy, Entry, ItemId, Json, TurnEnd, TurnEntry, TurnId};
+use vocab::{
+    Body, BranchEntry, Call, CallEntry, CallId, CallResult, CutBy, Entry, ItemId, Json, TurnEnd, TurnEntry, TurnId,
+};
 
 use crate::events::{self, RunStateWord, ToolEndData, ToolStartData, run_state};
 use crate::shape::AnyJson;
@@ -30,6 +32,8 @@ pub(crate) struct GatewayRun {
     reply_from: usize,
     reply_len: usize,
     calls: Vec<RunCall>,
+    /// What the newest reply asked for.
+    asked: Vec<Call>,
     cancel_told: bool,
     pub(crate) cut: Option<CutBy>,
     pub(crate) end: Option<TurnEnd>,
@@ -58,6 +62,7 @@ impl GatewayRun {
             reply_from: 0,
             reply_len: 0,
             calls: Vec::new(),
+            asked: Vec::new(),
             cancel_told: false,
             cut: None,
             end: None,
@@ -65,6 +70,15 @@ impl GatewayRun {
             model: None,
             compacted: false,
         }
+    }
+
+    /// What its newest reply asked for, where this connection comes in behind that.
+    pub(crate) fn joins_round(&mut self, round: &[Arc<Entry>]) {
+        let calls = |entry: &Arc<Entry>| match &entry.body {
+            Body::Assistant { message, .. } => message.calls().cloned().collect(),
+            _ => Vec::new(),
+        };
+        self.asked = round.iter().flat_map(calls).collect();
     }
 
     /// Rebuilds a run from its log entries; the frames they would have made go to `tails`.
@@ -143,6 +157,7 @@ impl GatewayRun {
                 }
                 (self.reply_from, self.reply_len) = (self.content.len(), 0);
                 self.model = Some(message.model.clone());
+                self.asked = message.calls().cloned().collect();
             }
             Body::Call(CallEntry::Started { call, tool, .. }) => {
                 let (id, tool, args) = (call.id.clone(), tool.clone(), call.input.json().on_one_line());
@@ -172,12 +187,11 @@ impl GatewayRun {
 
     fn call_ended(&mut self, result: &CallResult, tails: &mut Tails) {
         let known = self.calls.iter().position(|call| call.id == result.call);
-        // One whose start was before we came: it has its pair all the same.
-        let call = known.map(|at| self.calls.remove(at)).unwrap_or_else(|| RunCall {
-            id: result.call.clone(),
-            tool: result.tool.clone(),
-            args: Json::empty_object(),
-            told: false,
+        // One that was kept from its start, or whose start was before we came: it has its pair all the same.
+        let call = known.map(|at| self.calls.remove(at)).unwrap_or_else(|| {
+            let asked = self.asked.iter().find(|call| call.id == result.call);
+            let args = asked.map_or_else(Json::empty_object, |call| call.input.json().on_one_line());
+            RunCall { id: result.call.clone(), tool: result.tool.clone(), args, told: false }
         });
         if !call.told {
             tails.push(call.start());
@@ -255,7 +269,7 @@ pub(crate) fn tool_end(result: &CallResult) -> ToolEndData {
 
 #[cfg(test)]
 mod tests {
-    use vocab::{AssistantMessage, Call, CallEnd, CallInput, Finish, MessageEnd, Part, Stop, Usage};
+    use vocab::{AssistantMessage, CallEnd, CallInput, Finish, MessageEnd, Part, Stop, Usage};
 
     use super::*;
 
@@ -265,6 +279,15 @@ mod tests {
     fn reply(text: &str) -> Entry {
         let blocks = vec![vocab::Block::Text(text.into())];
         let end = MessageEnd::Finished(Finish::Stop);
+        let message = AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() };
+        entry(Body::Assistant { turn: Some("t".into()), message })
+    }
+    fn asking(ids: &[&str]) -> Entry {
+        let call = |id: &&str| {
+            let input = CallInput::Object(Json::trusted(format!("{{\"of\":\"{id}\"}}")));
+            vocab::Block::Call(Call { id: (*id).into(), name: "bash".into(), input, seal: None })
+        };
+        let (blocks, end) = (ids.iter().map(call).collect(), MessageEnd::Finished(Finish::ToolUse));
         let message = AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() };
         entry(Body::Assistant { turn: Some("t".into()), message })
     }
@@ -382,6 +405,18 @@ mod tests {
                 "a call whose start was not heard has its pair",
                 vec![Began("c"), Heard::Entry(result("c", false, CallEnd::Ran))],
                 &["start c {}", "end c true"],
+                "",
+            ),
+            (
+                "calls that an interrupt kept from starting have their pairs, and say what they were to do",
+                vec![
+                    Heard::Entry(asking(&["c", "d"])),
+                    Heard::Entry(started("c")),
+                    Began("c"),
+                    Heard::Entry(result("c", true, CallEnd::Interrupted)),
+                    Heard::Entry(result("d", true, CallEnd::Interrupted)),
+                ],
+                &["start c {\"a\":1}", "end c false", "start d {\"of\":\"d\"}", "end d false"],
                 "",
             ),
             (

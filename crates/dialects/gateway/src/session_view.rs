@@ -9,7 +9,7 @@ use crate::events::ContextWarningData;
 use crate::heard_reply::HeardReply;
 use crate::ledger::RequestId;
 use crate::listeners::Listener;
-use crate::log_context::LogContext;
+use crate::log_context::{LOOK_BEHIND, LogContext};
 use crate::run::GatewayRun;
 use crate::{confirm, events};
 
@@ -117,8 +117,9 @@ pub(crate) struct SessionView {
     pub(crate) ended: Vec<EndedRun>,
     pub(crate) asks: Vec<OpenConfirm>,
     pub(crate) listeners: Vec<Listener>,
-    /// What was heard, for who listens from now on.
+    /// What was heard, for who listens from now on, and behind which entry that began.
     pub(crate) context: LogContext,
+    heard_from: u64,
     /// Bytes of text of the running reply.
     pub(crate) reply_bytes: u64,
     /// Of its thinking.
@@ -154,6 +155,7 @@ impl SessionView {
             asks: Vec::new(),
             listeners: Vec::new(),
             context: LogContext::default(),
+            heard_from: at.seq,
             reply_bytes: 0,
             thought_bytes: 0,
             heard: HeardReply::default(),
@@ -181,6 +183,11 @@ impl SessionView {
     /// A run is under way whose start this connection has not heard: what it comes to stands further up in the log.
     pub(crate) fn came_late(&self) -> bool {
         self.run.as_ref().is_some_and(|run| !run.is_over() && !self.context.knows(&run.turn))
+    }
+
+    /// Whether as much was heard here before this entry as is read before a page.
+    pub(crate) fn has_looked_behind(&self, seq: u64) -> bool {
+        self.heard_from == 0 || self.heard_from + LOOK_BEHIND <= seq
     }
 
     /// The queue, as the engine tells it whole.

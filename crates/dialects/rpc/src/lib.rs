@@ -289,6 +289,7 @@ impl Rpc {
 
     /// The session is lost; there is nothing to go on with.
     fn lost(&mut self, fault: &Fault, out: &mut Out) {
+        self.view.prompts.lost(fault, &said(fault), &mut out.frames);
         unparsed(&said(fault), out);
         // Many hosts look at stderr when we end, and at nothing else. Before we are ready it is what keeps us from starting.
         let word = if self.ready { "" } else { START_FAILED };

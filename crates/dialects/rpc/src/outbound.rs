@@ -177,6 +177,11 @@ impl Rpc {
     }
 
     fn settled(&mut self, out: &mut Out) {
+        // The end of the process has cut the turn off, which goes on in the next one: what becomes of its prompts is said with
+        // the end of the session.
+        if self.view.run.is_in_turn() {
+            return;
+        }
         let settled = self.view.waiting == 0;
         self.view.prompts.over(&self.view.run.outcome(), settled, &mut out.frames);
         if settled {

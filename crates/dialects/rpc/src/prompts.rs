@@ -1,7 +1,7 @@
 //! What became of a prompt: the word in its acknowledgement, and its last word when everything it caused is over. The
 //! clients of pi read the one, those of oh-my-pi wait for the other.
 
-use vocab::{ItemEnd, ItemId};
+use vocab::{Fault, ItemEnd, ItemId};
 use wire::FrameBuf;
 
 use crate::frames::Writer;
@@ -70,6 +70,15 @@ impl Prompts {
     pub(crate) fn over(&mut self, outcome: &CallOutcome, settled: bool, frames: &mut FrameBuf) {
         for taken in self.open.extract_if(.., |taken| taken.waits.is_none()) {
             result(frames, taken.id.as_deref(), true, outcome, settled);
+        }
+    }
+
+    /// The session is gone under its host. A prompt that waits may be sent again, unless the next process has it.
+    pub(crate) fn lost(&mut self, fault: &Fault, message: &str, frames: &mut FrameBuf) {
+        for taken in self.open.drain(..) {
+            let retryable = taken.waits.is_some() && fault.is_suspended() && !fault.keeps_waiting();
+            let outcome = CallOutcome::Failed { message: message.to_owned(), retryable };
+            result(frames, taken.id.as_deref(), taken.waits.is_none(), &outcome, true);
         }
     }
 

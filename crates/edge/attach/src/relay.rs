@@ -40,6 +40,8 @@ pub enum RelayLines {
 pub enum AtEnd {
     /// This side goes as soon as what it said is answered.
     Leave,
+    /// The same with a dialect that is told so: its answers come later than those of others.
+    Tell(&'static str),
     /// The dialect is told so, and ends by itself.
     Say(&'static str),
 }
@@ -226,8 +228,8 @@ impl Says {
                 match read(&mut input, &mut buffer, parting).await {
                     Ok(count) if count > 0 => self.pass(&buffer[..count]).await?,
                     // Who was asked to go has nothing to say of the input's end.
-                    Ok(_) | Err(_) if parting.is_said() => return self.rest(AtEnd::Leave).await,
-                    Ok(_) | Err(_) => return self.rest(at_end).await,
+                    Ok(_) | Err(_) if parting.is_said() => return self.rest(AtEnd::Leave, parting).await,
+                    Ok(_) | Err(_) => return self.rest(at_end, parting).await,
                 }
             }
         };
@@ -259,7 +261,7 @@ impl Says {
     }
 
     /// A last line without an end is one, too.
-    async fn rest(&mut self, at_end: AtEnd) -> io::Result<()> {
+    async fn rest(&mut self, at_end: AtEnd, parting: &Parting) -> io::Result<()> {
         let mut whole = Vec::new();
         self.lines.finish(|frame| whole.push(as_message(frame)));
         for message in whole {
@@ -267,6 +269,11 @@ impl Says {
         }
         match at_end {
             AtEnd::Leave => Ok(()),
+            AtEnd::Tell(word) => {
+                self.message(word.as_bytes()).await?;
+                parting.say();
+                std::future::pending().await
+            }
             AtEnd::Say(word) => {
                 self.message(word.as_bytes()).await?;
                 std::future::pending().await
@@ -329,7 +336,7 @@ fn ended(ending: Ending, written: io::Result<()>) -> Relayed {
             let exit_code = u8::try_from(code - PRIVATE_FROM).unwrap_or(FAILED);
             Relayed { exit_code, note: Some(reason).filter(|reason| !reason.is_empty()), can_return: false }
         }
-        Ending::Closed(1001, _) => gone("the gateway has ended; what was not finished goes on with its next start"),
+        Ending::Closed(1001, _) => gone("the gateway has ended; what ran goes on with its next start"),
         Ending::Closed(1008, reason) => said(NOT_STARTED, reason),
         Ending::Closed(code, reason) if reason.is_empty() => {
             said(FAILED, format!("the gateway closed the connection ({code})"))

@@ -105,7 +105,7 @@ pub fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable> {
 
 /// What [`vocab::is_retold`] says of a body, by its kind.
 pub fn is_retold_kind(kind: &[u8]) -> bool {
-    const LEFT_OUT: [&[u8]; 14] = [
+    const LEFT_OUT: [&[u8]; 13] = [
         b"call_started",
         b"ask_opened",
         b"ask_closed",
@@ -118,7 +118,6 @@ pub fn is_retold_kind(kind: &[u8]) -> bool {
         b"imported",
         b"label",
         b"keyed",
-        b"recovered",
         b"waived",
     ];
     !LEFT_OUT.contains(&kind)

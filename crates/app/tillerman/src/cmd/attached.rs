@@ -82,7 +82,7 @@ pub(super) fn stdio(
         let (input, output) = taken?;
         let gone = output.gone();
         let asked = attach::signals([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]);
-        let (lines, at_end) = (RelayLines::Whole, AtEnd::Leave);
+        let (lines, at_end) = (RelayLines::Whole, at_end(path));
         Ok::<_, Fault>(attached.relay(Relay { input, output, gone, lines, first: None, at_end, asked }).await)
     };
     let ended = match super::block_on(passing) {
@@ -104,6 +104,14 @@ pub(super) fn stdio(
             super::USAGE
         }
     }))
+}
+
+fn at_end(path: &str) -> AtEnd {
+    match path {
+        // The answer to a prompt comes with the end of its run.
+        "/acp" => AtEnd::Tell(dialect_acp::LAST_LINE),
+        _ => AtEnd::Leave,
+    }
 }
 
 /// How a conversation goes on in a gateway that runs again. It is not dialled by itself: what each side had asked the other,

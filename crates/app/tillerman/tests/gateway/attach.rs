@@ -277,6 +277,20 @@ fn idle(place: &Place, dialect: &str) -> Proxy {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_is_answered_though_the_input_of_its_proxy_has_ended() {
+    let place = Place::new();
+    let _gateway = place.start();
+    let mut proxy = idle(&place, "acp");
+    let last = serde_json::from_str::<Value>(proxy.heard.last().unwrap()).unwrap();
+    let say =
+        json!({"sessionId": last["result"]["sessionId"], "prompt": [{"type": "text", "text": "slow 100 say 4 words"}]});
+    proxy.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": say}));
+    proxy.eof();
+    assert_eq!(proxy.ended(), Some(0));
+    assert!(proxy.heard.last().unwrap().contains(r#""id":3,"result":{"stopReason":"end_turn""#), "{:#?}", proxy.heard);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_lost() {
     let place = Place::new();
     for _ in 0..3 {
@@ -289,7 +303,7 @@ async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_
         for (dialect, proxy) in &mut proxies {
             assert_eq!(proxy.ended(), Some(1), "{dialect}");
             let (last, said) = (proxy.heard.last().cloned().unwrap_or_default(), proxy.said());
-            let why = "the gateway has ended; what was not finished goes on with its next start";
+            let why = "the gateway has ended; what ran goes on with its next start";
             assert!(said.contains(why), "{dialect}: {said}");
             let way_back = match *dialect {
                 "serve" => "--attach --resume",

@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use vocab::{CutBy, Event, Fault, FaultKind, ItemEnd, OnRestart, Principal, SettleReason};
+use vocab::{CutBy, Event, Fault, FaultKind, ItemEnd, OnRestart, Principal, SettleReason, WaitingOnRestart};
 
 use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
@@ -141,9 +141,10 @@ impl Session {
 
     /// Nothing is wrong with the session: everything ends, and this one is there again with the next process.
     fn end_of_process(&self) -> Fault {
-        match self.settings.on_restart {
-            OnRestart::Continue => Fault::suspended(),
-            OnRestart::Close => {
+        match (self.settings.on_restart, self.settings.conduct.waiting_on_restart) {
+            (OnRestart::Continue, WaitingOnRestart::GoesOn) => Fault::suspended(),
+            (OnRestart::Continue, WaitingOnRestart::Dropped) => Fault::suspended_without_waiting(),
+            (OnRestart::Close, _) => {
                 let text = "the process that holds this session is ending";
                 Fault::new(FaultKind::ShuttingDown, text).hint("open the session again later")
             }

@@ -81,7 +81,7 @@ impl Session {
             child_of: self.subagents.child_of.clone(),
         };
         if let Some(running) = self.activity.turn() {
-            let (turn, reply) = (running.id().clone(), running.replies());
+            let (turn, reply) = (running.id().clone(), self.log.logged().next_reply);
             (about.turn, about.reply) = (Some(turn.clone()), reply);
             self.log.emit(Event::Delta(Delta::ModelCalled { turn, reply }));
         }

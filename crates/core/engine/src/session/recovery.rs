@@ -210,7 +210,11 @@ impl Session {
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;
+            let numbered = open.as_ref().map(|_| window.page.entries.iter());
+            let next_reply =
+                numbered.map(|entries| entries.fold(0, |next, entry| vocab::next_reply(next, &entry.body)));
             self.log.found(Logged {
+                next_reply: next_reply.unwrap_or(self.log.logged().next_reply),
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
                 keys: KnownKeys::of(window.all()),

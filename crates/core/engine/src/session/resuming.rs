@@ -62,6 +62,8 @@ impl Session {
         self.start_own_servers();
         self.mcp.first_call = true;
         self.log_settings();
+        // Behind the mark no note comes that would number the reply anew which its peers are told by then.
+        self.log_repair();
         self.log(Body::Note(NoteEntry::Recovered { text: mark(open.stands).into() }));
         if open.stands == Standing::Start && self.tools.has_extensions() {
             self.keep_opening(&open.opening);

@@ -149,6 +149,26 @@ async fn what_waited_when_a_process_ended_goes_on_or_is_dropped_as_the_session_c
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_is_told_that_the_process_ends_is_told_whether_what_waits_goes_on() {
+    for rule in [WaitingOnRestart::GoesOn, WaitingOnRestart::Dropped] {
+        let stage = stage_with(&Player::new([vec![text("w"), Step::Wait(1_000_000)]]), |options| {
+            options.tune = Box::new(move |settings| {
+                settings.on_restart = OnRestart::Continue;
+                settings.conduct = Arc::new(Conduct { waiting_on_restart: rule, ..Conduct::default() });
+            });
+        });
+        let mut actor = stage.open().await;
+        actor.prompt("first").await;
+        text_of(&mut actor, "w").await;
+        stage.engine.shutdown().await;
+        let Event::Gone { fault } = actor.until(|event| matches!(event, Event::Gone { .. })).await else {
+            unreachable!()
+        };
+        assert_eq!((fault.is_suspended(), fault.keeps_waiting()), (true, rule == WaitingOnRestart::GoesOn));
+    }
+}
+
 async fn called(tool: &str, rules: ToolRules, mode: Mode, elevated: bool) -> (bool, String) {
     let player = Player::new([calls(&[(tool, "{}")]), say("done")]);
     let stage = stage_with(&player, |options| {

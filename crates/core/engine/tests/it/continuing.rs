@@ -98,6 +98,42 @@ fn a_reply_that_was_not_finished_is_asked_for_again() {
 }
 
 #[test]
+fn a_reply_that_died_and_the_one_that_is_asked_for_instead_have_two_numbers_and_the_log_gives_the_second() {
+    let store = faulty();
+    let numbers = |actor: &Actor| -> Vec<u32> {
+        let number = |told: &Told| match &told.event {
+            Event::Delta(Delta::ModelCalled { reply, .. }) => Some(*reply),
+            _ => None,
+        };
+        actor.told.iter().filter_map(number).collect()
+    };
+    cut_off(&store, [held("half a wo")], async |actor| {
+        text_of(actor, "half a wo").await;
+        assert_eq!(numbers(actor), [0]);
+    });
+    life(&store, async || {
+        let stage = on(&store, [held("a wor")], "ask2");
+        let (mut actor, _) = resume(&stage).await;
+        text_of(&mut actor, "a wor").await;
+        assert_eq!(numbers(&actor), [1]);
+    });
+    life(&store, async || {
+        let stage = on(&store, [calls(&[("look", "{}")]), say("a word")], "ask2");
+        let (mut actor, _) = resume(&stage).await;
+        actor.turn_end().await;
+        assert_eq!(numbers(&actor), [2, 3]);
+        let (mut next, mut read) = (0, Vec::new());
+        for entry in stage.store.conversation(&"s1".into(), 0).await.unwrap() {
+            if matches!(entry.body, Body::Assistant { .. }) {
+                read.push(next);
+            }
+            next = next_reply(next, &entry.body);
+        }
+        assert_eq!(read, [2, 3]);
+    });
+}
+
+#[test]
 fn an_open_question_is_asked_again_under_its_id_and_its_answer_runs_the_call() {
     let store = faulty();
     cut_off(&store, [calls(&[("look", "{}"), ("change", "{}"), ("look", "{}")])], async |actor| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Body, CallEntry, Entry, active_path};
+use crate::{Body, CallEntry, Entry, NoteEntry, active_path};
 
 /// Whether an entry is part of what is told again of a session, in whatever words.
 pub fn is_retold(body: &Body) -> bool {
@@ -14,8 +14,13 @@ pub fn is_retold(body: &Body) -> bool {
         | Body::Call(CallEntry::Ended { .. })
         | Body::Branch(_)
         | Body::Setting(_)
-        | Body::Shell(_) => true,
-        Body::Call(CallEntry::Started { .. }) | Body::Ask(_) | Body::Queue(_) | Body::Model(_) | Body::Note(_) => false,
+        | Body::Shell(_)
+        // What it numbers ([`crate::next_reply`]) is called the same when it is told again.
+        | Body::Note(NoteEntry::Recovered { .. }) => true,
+        Body::Call(CallEntry::Started { .. }) | Body::Ask(_) | Body::Queue(_) | Body::Model(_) => false,
+        Body::Note(
+            NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. },
+        ) => false,
     }
 }
 

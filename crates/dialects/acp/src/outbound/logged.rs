@@ -4,7 +4,7 @@ use acp_types::{
     CompactionStatus, ContentBlock, Other, PlanEntry, PromptResponse, SessionUpdate, StopReason, ToolCallStatus,
 };
 use vocab::{
-    AskEntry, Body, BranchEntry, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, Part,
+    AskEntry, Body, BranchEntry, Call, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, Part,
     QueueEntry, QueueVerb, SessionVerb, SettingEntry, Stop, TodoPhase, TodoStatus, TurnEntry, TurnId, UserFrom, Verb,
 };
 use wire::Out;
@@ -19,6 +19,7 @@ impl Acp {
     pub(crate) fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
         let view = &mut self.views[at];
         view.open_calls.logged(entry);
+        let untold = view.untold_calls.take(&entry.body);
         if view.counts(&entry.body) {
             view.cost.add(&entry.body);
         }
@@ -30,7 +31,7 @@ impl Acp {
                     turn.next_message();
                 }
             }
-            Body::Call(call) => self.call_logged(at, call, out),
+            Body::Call(call) => self.call_logged(at, call, untold.as_ref(), out),
             Body::Ask(AskEntry::Opened(ask)) => self.asked_by_engine(at, ask, out),
             Body::Ask(AskEntry::Closed { ask, .. }) => self.ask_closed(ask, out),
             Body::Setting(setting) => self.setting_logged(at, setting, entry.at_ms, out),
@@ -119,13 +120,20 @@ impl Acp {
         self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn }), Pending::Nothing, out);
     }
 
-    fn call_logged(&mut self, at: usize, call: &CallEntry, out: &mut Out) {
+    /// `untold`: the call that ends here has not started.
+    fn call_logged(&mut self, at: usize, call: &CallEntry, untold: Option<&Call>, out: &mut Out) {
         let view = &self.views[at];
         let update = match call {
             CallEntry::Started { turn, call, .. } => self.cards(at).announced(turn, call, ToolCallStatus::Pending),
             // The log of a turn that was lost is completed later; its end was told.
             CallEntry::Ended { turn, .. } if view.turn.as_ref().is_none_or(|running| running.id != *turn) => return,
-            CallEntry::Ended { turn, result } => self.cards(at).finished(turn, result),
+            CallEntry::Ended { turn, result } => {
+                if let Some(call) = untold {
+                    let update = self.cards(at).announced(turn, call, ToolCallStatus::Pending);
+                    pen(out).update(&view.session, update);
+                }
+                self.cards(at).finished(turn, result)
+            }
         };
         pen(out).update(&view.session, update);
     }

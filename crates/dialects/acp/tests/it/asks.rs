@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskKind, Body, Fault, FaultKind, Json, Mode, PermissionAsk, Required, Scope,
 };
-use vocab::{Event, Reply, Stop};
+use vocab::{Event, Reply, Stop, TurnEntry};
 
 use crate::talk::AcpTalk;
 
@@ -50,6 +50,20 @@ fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
         < $/cancel_request {"requestId":0}
         > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
     "#]]);
+}
+
+#[test]
+fn who_leaves_a_session_in_which_others_go_on_has_its_question_taken_back() {
+    for method in ["session/close", "session/delete"] {
+        let mut talk = AcpTalk::remote();
+        talk.hear(&wire::FlowWord::Credit { session: String::new(), bytes: 10_000 }.frame());
+        talk.ask("session/new", json!({ "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
+        talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() })).logged(permission("a1")).log.clear();
+        talk.ask(method, json!({ "sessionId": "c1" }));
+        let (taken_back, left) = (r#"< $/cancel_request {"requestId":0}"#, "! Leave");
+        let places = [taken_back, left].map(|line| talk.log.find(line));
+        assert!(places[0].is_some() && places[0] < places[1], "{}", talk.log);
+    }
 }
 
 #[test]

@@ -36,6 +36,7 @@ const PROMPTS: &[&str] = &[
     "call quick {} and call careful {} then pause 100 say b",
     "call helped {} then say b",
     "call endless {} then say never",
+    "call endless {} and call quick {} then say never",
     "call nothing {} then say so",
     "fail 400",
     "say some fail 401",

@@ -5,6 +5,7 @@
 mod asks;
 mod bytes;
 mod chaos;
+mod coming_back;
 mod costs;
 mod editor;
 mod garbage;

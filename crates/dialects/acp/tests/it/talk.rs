@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_acp::{Acp, AcpOptions, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, RemoteOptions, SlashInfo};
 use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
@@ -44,9 +44,22 @@ impl AcpTalk {
 
     /// Just started: the list of models is on its way.
     pub(crate) fn unlisted() -> Self {
+        Self::over(None)
+    }
+    /// A client on the network, which is told the places of what it is told.
+    pub(crate) fn remote() -> Self {
+        let mut talk = Self::remote_unlisted();
+        talk.reply(Ok(Reply::Models(Vec::new())));
+        talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
+        talk
+    }
+    pub(crate) fn remote_unlisted() -> Self {
+        Self::over(Some(RemoteOptions::default()))
+    }
+    fn over(remote: Option<RemoteOptions>) -> Self {
         let compact = SlashInfo { name: "compact".into(), description: "Summarise.".into(), hint: None };
         let options =
-            AcpOptions { commands: vec![compact], ..AcpOptions::new("0.1.0", Arc::new(CountedIds::default())) };
+            AcpOptions { commands: vec![compact], remote, ..AcpOptions::new("0.1.0", Arc::new(CountedIds::default())) };
         let (acp, out, log) = (Acp::new(options), Out::new(), String::new());
         let mut talk = Self { acp, out, log, said: Vec::new(), open: Vec::new(), notes: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);
@@ -149,7 +162,12 @@ impl AcpTalk {
     fn drain(&mut self) -> (usize, Vec<Value>) {
         let mut frames = Vec::new();
         for line in self.out.frames.as_bytes().split_inclusive(|byte| *byte == b'\n') {
-            let text = wire::check(line.strip_suffix(b"\n").expect("whole lines")).expect("strict JSON");
+            let line = line.strip_suffix(b"\n").expect("whole lines");
+            // What its transport is told, the client does not see.
+            if wire::FlowWord::is_one(line) {
+                continue;
+            }
+            let text = wire::check(line).expect("strict JSON");
             assert_eq!(wire::replace_lone_surrogates(text), text, "no half pairs on the wire");
             // An id is echoed as it came, be it a number that is too large for our reader.
             let read = serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace("e999", "")));

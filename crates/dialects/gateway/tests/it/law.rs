@@ -45,6 +45,7 @@ const MESSAGES: &[&str] = &[
     r#"call bash {"command":"echo hi"}"#,
     r#"say "Look:" call bash {"command":"sleep 200"}"#,
     r#"call bash {"command":"hang"}"#,
+    r#"call bash {"command":"hang"} and call bash {"command":"echo two"}"#,
     "fail401",
     "/queue",
     "/stop",

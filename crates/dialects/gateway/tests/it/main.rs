@@ -4,6 +4,7 @@
 mod asks;
 mod checkpoints;
 mod collecting;
+mod coming_back;
 mod commands;
 mod document;
 mod ends;

@@ -448,6 +448,11 @@ impl Run {
         }
     }
 
+    /// A turn has begun and not ended.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Something ran since `agent_settled` was said last.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.unsettled

@@ -139,6 +139,25 @@ fn a_prompt_that_is_taken_out_of_the_queue_has_its_result_then() {
 }
 
 #[test]
+fn prompts_of_a_session_whose_process_ends_are_told_what_becomes_of_them() {
+    for (fault, again) in [(Fault::suspended(), false), (Fault::suspended_without_waiting(), true)] {
+        let mut talk = Talk::open();
+        prompt(&mut talk, r#"{"id":"r","type":"prompt","message":"x"}"#, started());
+        talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
+        talk.log(Body::User { turn: Some("t1".into()), parts: vec![Part::text("hi")], from: UserFrom::Prompt });
+        prompt(&mut talk, r#"{"id":"q","type":"prompt","message":"y","streamingBehavior":"followUp"}"#, waiting());
+        let settled = talk.tell(Event::Settled).1;
+        assert!(settled.iter().all(|frame| frame["type"] != "prompt_result"), "its turn goes on: {settled:?}");
+        let (_, frames) = talk.tell(Event::Gone { fault: fault.clone() });
+        let result = |id: &str, invoked: bool, retryable: bool| {
+            let error = json!({"message": fault.explained(), "retryable": retryable});
+            json!({"type":"prompt_result","id":id,"agentInvoked":invoked,"status":"error","sessionSettled":true,"error":error})
+        };
+        assert_eq!(frames[..2], [result("r", true, false), result("q", false, again)]);
+    }
+}
+
+#[test]
 fn a_failed_turn_says_so_in_the_result() {
     for (kind, retryable) in [(FaultKind::RateLimited, true), (FaultKind::Auth, false)] {
         let mut talk = Talk::open();

@@ -17,6 +17,8 @@ pub(crate) struct Logged {
     pub(crate) title: Option<Arc<str>>,
     pub(crate) todos: Arc<[TodoPhase]>,
     pub(crate) keys: KnownKeys,
+    /// Which of the running turn the next reply is.
+    pub(crate) next_reply: u32,
 }
 
 impl Default for Logged {
@@ -29,12 +31,14 @@ impl Default for Logged {
             title: None,
             todos: Arc::from([]),
             keys: KnownKeys::default(),
+            next_reply: 0,
         }
     }
 }
 
 impl Logged {
     pub(crate) fn take(&mut self, entry: &Entry) {
+        self.next_reply = vocab::next_reply(self.next_reply, &entry.body);
         match &entry.body {
             Body::Opened { model, mode, .. } => {
                 (self.model, self.model_called) = (model.clone(), None);

@@ -21,7 +21,6 @@ pub(crate) struct OpenTurn {
     pub(crate) iterations: u32,
     /// What its replies and its subagents have cost. What a reply cost that was cut off is not known.
     pub(crate) usage: Usage,
-    pub(crate) replies: u32,
     pub(crate) mutations: Vec<(Arc<str>, Arc<str>)>,
     /// Tries of the model call under way that failed.
     pub(crate) retried: u32,
@@ -124,7 +123,6 @@ impl Reader {
             call_ids: HashSet::new(),
             iterations: 0,
             usage: Usage::default(),
-            replies: 0,
             mutations: Vec::new(),
             retried: 0,
             fell_back: Vec::new(),
@@ -160,7 +158,6 @@ impl Reader {
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
                 self.turn.iterations += u32::from(!self.calls.is_empty());
                 self.turn.usage.add(&message.usage);
-                self.turn.replies += 1;
                 self.turn.retried = 0;
                 self.calls = message.calls().cloned().collect();
                 self.turn.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));

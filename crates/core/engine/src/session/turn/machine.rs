@@ -90,8 +90,6 @@ pub(crate) struct Turn {
     call_ids: HashSet<CallId>,
     iterations: u32,
     usage: Usage,
-    /// Replies of it that are in the log.
-    replies: u32,
     mutations: Vec<(Arc<str>, Arc<str>)>,
     /// The finish of the reply whose calls are being worked on.
     finish: Finish,
@@ -116,7 +114,6 @@ impl Turn {
             call_ids: HashSet::new(),
             iterations: 0,
             usage: Usage::default(),
-            replies: 0,
             mutations: Vec::new(),
             finish: Finish::Stop,
             retried: 0,
@@ -290,7 +287,6 @@ impl Turn {
         let reply = std::mem::take(&mut self.reply);
         let message = reply.finish(self.model.clone(), end, &mut self.call_ids, self.rules.read);
         self.usage.add(&message.usage);
-        self.replies += 1;
         message
     }
 

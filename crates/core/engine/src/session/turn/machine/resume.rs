@@ -25,18 +25,12 @@ impl Turn {
             call_ids: open.call_ids,
             iterations: open.iterations,
             usage: open.usage,
-            replies: open.replies,
             mutations: open.mutations,
             tried_switch: open.tried_switch,
             ..Turn::new(open.id, model, rules)
         };
         turn.go_on(stands, open.retried, fx);
         turn
-    }
-
-    /// Replies of it that are in the log.
-    pub(crate) fn replies(&self) -> u32 {
-        self.replies
     }
 
     fn go_on(&mut self, stands: Standing, retried: u32, fx: &mut Vec<Effect>) {
