@@ -130,6 +130,8 @@ pub struct NodesConfig {
 /// Canonical names of tools, or patterns in which `*` stands for anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolLists {
+    /// Names alone; `None`: all tools are offered.
+    pub only: Option<Vec<String>>,
     pub auto_approve: Vec<String>,
     pub confirm: Vec<String>,
     pub deny: Vec<String>,
@@ -191,6 +193,7 @@ impl Configuration {
             feature_gates: self.gates(),
             presence_online_ms: number("server.presence.online_ms", ONLINE_MS),
             tools: ToolLists {
+                only: self.only_tools().map(<[_]>::to_vec),
                 auto_approve: tools("tools.auto_approve"),
                 confirm: tools("tools.confirm"),
                 deny: tools("tools.deny"),

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use config::{Configuration, ServerConfig};
+use dialect_gateway::ContextRules;
 use gateway::{Access, CheckpointRules, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
 use vocab::{Fault, FaultKind, SessionId, Settings};
 
@@ -20,6 +21,30 @@ pub fn access(server: &ServerConfig) -> Access {
             trust_header: server.tailscale.trust_header,
             allowed_logins: server.tailscale.allowed_logins.clone(),
         },
+    }
+}
+
+/// What a connection goes by from its beginning to its end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DoorRules {
+    /// A run ends with the connection that asked for it.
+    pub cancel_on_disconnect: bool,
+    /// When people are told how full the context is; `None`: never.
+    pub context: Option<ContextRules>,
+    /// Files and terminals of ACP clients on other machines are used.
+    pub remote_client_fs: bool,
+}
+
+pub fn door_rules(server: &ServerConfig) -> DoorRules {
+    let proactive = &server.proactive;
+    DoorRules {
+        cancel_on_disconnect: server.cancel_on_disconnect,
+        context: proactive.enabled.then(|| ContextRules {
+            warn_pct: f64::from(proactive.warn_pct),
+            checkpoint_pct: f64::from(proactive.checkpoint_pct),
+            compact_pct: f64::from(proactive.auto_compact_pct),
+        }),
+        remote_client_fs: server.acp.remote_client_fs,
     }
 }
 

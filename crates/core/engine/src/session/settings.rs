@@ -5,7 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use vocab::{
-    Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, Mode, ModelInfo, RetryPolicy, SettingEntry, Settings,
+    Body, Change, CompactionPolicy, Conduct, Fault, FaultKind, LanePolicy, Mode, ModelInfo, RetryPolicy, SettingEntry,
+    Settings,
 };
 
 use super::fallback::Fallback;
@@ -130,6 +131,9 @@ impl InForce {
     }
     pub(super) fn set_elevated(&mut self, until_ms: Option<i64>) {
         self.own.elevated_until_ms = until_ms;
+    }
+    pub(super) fn set_conduct(&mut self, conduct: Arc<Conduct>) {
+        self.now.conduct = conduct;
     }
     pub(super) fn set_retry(&mut self, policy: RetryPolicy) {
         self.now.retry = policy;

@@ -340,6 +340,17 @@ async fn a_tool_is_called_by_hand_beside_a_turn_and_the_model_does_not_read_it()
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_owner_denies_is_denied_in_sessions_that_are_here() {
+    let stage = stage_with(&Player::new([]), |_| {});
+    let mut actor = stage.open().await;
+    assert_eq!(by_hand(&mut actor, "change", "{}", None).await.unwrap().end, CallEnd::Ran);
+    let rules = ToolRules { deny: vec!["change".into()], ..ToolRules::default() };
+    let conduct = Arc::new(Conduct { rules, ..Conduct::default() });
+    stage.engine.set_defaults(Settings { conduct, ..Settings::new("/", "m") });
+    assert_eq!(by_hand(&mut actor, "change", "{}", None).await.unwrap().end, CallEnd::Denied);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_by_hand_has_a_limit_can_be_stopped_and_is_denied_where_a_rule_says_so() {
     let deny = ToolRules { deny: vec!["change".into()], ..ToolRules::default() };
     let stage = stage_with(&Player::new([]), |options| {
