@@ -24,15 +24,15 @@ const CHECKPOINT_PCT: u8 = 85;
 const AUTO_COMPACT_PCT: u8 = 95;
 const CHECKPOINT_COOLDOWN_MS: u64 = 300_000;
 const MEMORY_NAMESPACE: &str = "session/checkpoints";
-/// Features that are on where nobody says otherwise.
-const GATES_ON: [&str; 2] = ["ui.canvas", "notifications"];
+/// Features of ours. They are on where nobody says otherwise; others may have names of their own.
+pub const FEATURES: [&str; 2] = ["ui.canvas", "notifications"];
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServerConfig {
     pub host: String,
     pub port: u16,
     pub token: Option<Secret>,
-    /// Whether plain HTTP routes want the token, too.
+    /// Whether reading health, numbers and schema wants the token, too.
     pub auth_http: bool,
     pub tailscale: TailscaleConfig,
     pub allowed_origins: Vec<String>,
@@ -262,7 +262,7 @@ impl Configuration {
             Some(SettingValue::Gates(gates)) => gates,
             _ => &[],
         };
-        let usual = GATES_ON.iter().filter(|name| !own.iter().any(|(it, _)| it == **name));
+        let usual = FEATURES.iter().filter(|name| !own.iter().any(|(it, _)| it == **name));
         usual.map(|name| ((*name).to_owned(), true)).chain(own.iter().cloned()).collect()
     }
 }

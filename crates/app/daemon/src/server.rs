@@ -48,16 +48,51 @@ pub fn door_rules(server: &ServerConfig) -> DoorRules {
     }
 }
 
-/// What is set and can never come true: an origin that no page has, a name that nobody is called by.
+/// What is set and can never come true: an origin that no page has, a name that nobody is called by, a token that no header
+/// carries; and what is probably a slip, since nothing is denied by a name that no tool has.
 pub fn doubts(config: &Configuration, server: &ServerConfig) -> Vec<String> {
-    let say = |key: &str, word: &String, wanted: &str| {
-        let place = config.source(key).map(|it| format!("{it}: ")).unwrap_or_default();
-        format!("{place}`{key}` has `{}`, which has no effect: it wants {wanted}", vocab::visible::visible_line(word))
-    };
+    let place = |key: &str| config.source(key).map(|it| format!("{it}: ")).unwrap_or_default();
+    let has = |key: &str, word: &str| format!("{}`{key}` has `{}`", place(key), vocab::visible::visible_line(word));
+    let mut doubts = Vec::new();
     let origins = server.allowed_origins.iter().filter(|it| !gateway::is_origin(it));
-    let origins = origins.map(|it| say("server.allowed_origins", it, "an origin, such as https://app.example"));
+    doubts.extend(origins.map(|it| {
+        format!(
+            "{}, which has no effect: it wants an origin, such as https://app.example",
+            has("server.allowed_origins", it)
+        )
+    }));
     let names = server.hostnames.iter().filter(|it| !gateway::is_host_name(it));
-    origins.chain(names.map(|it| say("server.hostnames", it, "a name alone, such as box.example"))).collect()
+    doubts.extend(names.map(|it| {
+        format!("{}, which has no effect: it wants a name alone, such as box.example", has("server.hostnames", it))
+    }));
+    if server.token.as_ref().is_some_and(|token| !token.expose().bytes().all(|byte| matches!(byte, b' '..=b'~'))) {
+        let key = "server.token";
+        doubts.push(format!(
+            "{}`{key}` has characters that no `Authorization` header carries: only a login can show it",
+            place(key)
+        ));
+    }
+    let tools = &server.tools;
+    let lists = [
+        ("tools.only", tools.only.as_deref().unwrap_or_default()),
+        ("tools.auto_approve", &tools.auto_approve),
+        ("tools.confirm", &tools.confirm),
+        ("tools.deny", &tools.deny),
+    ];
+    for (key, names) in lists {
+        let slips = names.iter().filter_map(|name| Some((name, vocab::names::misspelt(name)?)));
+        doubts.extend(slips.map(|(name, near)| {
+            format!("{}, which no tool of ours is called; did you mean `{near}`?", has(key, name))
+        }));
+    }
+    let known = |name: &str| config::FEATURES.contains(&name);
+    for (name, _) in server.feature_gates.iter().filter(|(name, _)| !known(name)) {
+        if let Some(near) = vocab::nearest::nearest(name, config::FEATURES) {
+            let has = has("server.feature_gates", name);
+            doubts.push(format!("{has}, which is no feature of ours; did you mean `{near}`?"));
+        }
+    }
+    doubts
 }
 
 pub fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Fault> {

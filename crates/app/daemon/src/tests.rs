@@ -1,5 +1,6 @@
 //! What a reload says of each setting, against what it does.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use config::{Configuration, KEYS, LoadFrom};
 use serde_json::{Value, json};
 use vocab::{Mode, SessionId, Settings};
 
-use crate::{access, door_rules, service_settings, settle};
+use crate::{access, door_rules, doubts, service_settings, settle};
 
 /// Tables of which no value is made here. No reload looks at them.
 const NOT_TRIED: [&str; 5] = ["models", "providers", "aliases", "tiers", "servers"];
@@ -80,4 +81,37 @@ fn what_a_reload_says_to_hold_at_once_does_and_nothing_else() {
         assert_eq!(Configuration::needs_restart(key.name), !holds_at_once, "{}", key.name);
     }
     assert!(NOT_TRIED.iter().all(|name| Configuration::needs_restart(name)));
+}
+
+#[test]
+fn what_can_never_come_true_and_what_is_probably_a_slip_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.yaml");
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let said = |tree: Value| {
+        let config = loaded(&file, &tree).unwrap();
+        let all = config.warnings.clone().into_iter().chain(doubts(&config, &config.server().unwrap()));
+        all.map(|line| line.replace(&file.display().to_string(), "FILE")).collect::<Vec<_>>().join("\n")
+    };
+    for (tree, expected) in [
+        (
+            json!({ "tools": { "deny": ["shel.exec"] } }),
+            "`shel.exec`, which no tool of ours is called; did you mean `shell.exec`?",
+        ),
+        (json!({ "tools": { "confirm": ["wirte_file"] } }), "did you mean `write_file`?"),
+        (json!({ "tools": { "only": ["grpe"] } }), "did you mean `grep`?"),
+        (json!({ "server": { "feature_gates": { "ui.canvsa": false } } }), "did you mean `ui.canvas`?"),
+        (json!({ "server": { "token": "clé-très-secrète" } }), "no `Authorization` header carries"),
+        (json!({ "server": { "token": "  " } }), "`server.token` is blank, which means none"),
+        (json!({ "server": { "hostnames": ["https://box"] } }), "`https://box`, which has no effect"),
+    ] {
+        let said = said(tree.clone());
+        assert!(said.starts_with("FILE") && said.contains(expected) && !said.contains("secr"), "{tree}: {said}");
+    }
+    let fine = json!({
+        "tools": { "deny": ["shell.exec", "mcp__files__read", "file.*"], "confirm": ["deploy"] },
+        "server": { "token": "a token of ours", "feature_gates": { "ui.canvas": false, "beta": true } },
+    });
+    assert_eq!(said(fine), "");
 }
