@@ -58,6 +58,24 @@ async fn a_setting_is_written_with_everything_around_it_left_alone_and_holds_at_
     assert_eq!(socket.call("config.get", json!({"path": "max_tokens"})).await.unwrap(), 2000);
 }
 
+/// What is said to hold does: in a new session fewer tools are offered, and in one that is open none is run that is denied now.
+#[tokio::test]
+async fn tools_that_are_taken_away_are_gone() {
+    let place = place();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let shell = json!({"tool": "shell.exec", "args": {"command": "echo there"}, "sessionId": "ws:open"});
+    assert_eq!(socket.call("tools.execute", shell.clone()).await.unwrap()["success"], true);
+    let rules = format!("{}\n[tools]\nonly = [\"read_file\"]\ndeny = [\"bash\"]\n", OWN.replace("TOKEN", TOKEN));
+    std::fs::write(place.config_file(), rules).unwrap();
+    let said = socket.call("config.reload", json!({})).await.unwrap();
+    assert_eq!((&said["changed"], &said["restartRequired"]), (&json!(["tools.only", "tools.deny"]), &json!([])));
+    assert_eq!(socket.call("tools.execute", shell).await.unwrap()["success"], false);
+    socket.call("sessions.create", json!({"sessionId": "ws:new"})).await.unwrap();
+    let offered = socket.call("tools.list", json!({"sessionId": "ws:new"})).await.unwrap();
+    assert_eq!(offered["tools"].as_array().unwrap().len(), 1, "{offered}");
+}
+
 /// In whatever spelling.
 const CLOSED: &[&str] = &[
     "server.token",
