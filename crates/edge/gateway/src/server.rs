@@ -75,7 +75,8 @@ impl GatewayServer {
         let instance = options.instance.clone();
         let socket = unix.as_ref().map(|(path, _)| path.clone());
         let reached = addresses.first().map(|address| format!("{scheme}://{}", reachable(*address)));
-        lock.say(&GatewayFile::new(reached, socket.clone(), &options)).map_err(file)?;
+        let named = GatewayFile::new(reached, socket.clone(), &options);
+        lock.say(&named).map_err(file)?;
         for listener in listeners {
             tokio::spawn(accept::tcp(listener, tls.clone(), state.clone()));
         }
@@ -87,7 +88,7 @@ impl GatewayServer {
         tokio::spawn(look_around(state.clone(), tls.clone()));
         let grace = options.shutdown_grace;
         let manager = Arc::new(ServiceManager::of_process());
-        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, manager, lock })
+        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, manager, named, lock })
     }
 }
 
@@ -261,6 +262,8 @@ pub struct ServerHandle {
     instance: Arc<str>,
     grace: Duration,
     manager: Arc<ServiceManager>,
+    /// What our file says.
+    named: GatewayFile,
     lock: HomeLock,
 }
 
@@ -336,6 +339,8 @@ impl ServerHandle {
     /// cuts the waiting short.
     pub async fn shutdown(self, hurry: impl Future<Output = ()>) {
         self.manager.tell("STOPPING=1");
+        // Who asks how we are gets no answer from now on. Where it cannot be written, they hear just that.
+        let _ = self.lock.say(&GatewayFile { is_ending: true, ..self.named.clone() });
         self.state.ending.ask("shutdown");
         let drained = async {
             self.engine.drain(self.grace).await;

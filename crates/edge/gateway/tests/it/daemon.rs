@@ -162,6 +162,28 @@ fn one_that_does_not_answer_is_told_from_one_that_is_not_well() {
     drop(lock);
 }
 
+/// Its socket is closed while runs come to a point where they can stop, which may take an hour.
+#[tokio::test]
+async fn one_that_ends_is_not_taken_for_one_that_hangs() {
+    let playing = start_with_hooks(|options| options.shutdown_grace = GRACE, Arc::<Texts>::default()).await;
+    let home = playing.home.path().join("gateway");
+    let file = gateway::GatewayFile::running(&home).expect("a look").expect("it runs");
+    assert_eq!((file.shutdown_grace_ms, file.is_ending), (90_000, false), "`stop` waits for that, and some more");
+    let mut actor = playing._stage.open().await;
+    actor.prompt("hang").await;
+    actor.settle().await;
+    let ending = tokio::spawn(playing.handle.shutdown(std::future::pending()));
+    while !gateway::GatewayFile::running(&home).expect("a look").expect("it runs").is_ending {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(json(&home)["status"], "ending");
+    let status = gateway::cli::status(&home, false).expect("an answer");
+    assert!(status.text.contains("ending: runs may take 90s") && status.exit_code == 1, "{status:?}");
+    ending.abort();
+}
+
+const GRACE: Duration = Duration::from_secs(90);
+
 fn named(home: &std::path::Path, pid: u32, socket: Option<&std::path::Path>) {
     let file = serde_json::json!({
         "pid": pid, "started": 0, "url": null, "socket": socket, "version": "0", "instance": "i",
