@@ -64,6 +64,7 @@ async fn tools_that_are_taken_away_are_gone() {
     let place = place();
     let gateway = place.start();
     let mut socket = Socket::open(&gateway).await;
+    socket.call("sessions.create", json!({"sessionId": "ws:open"})).await.unwrap();
     let shell = json!({"tool": "shell.exec", "args": {"command": "echo there"}, "sessionId": "ws:open"});
     assert_eq!(socket.call("tools.execute", shell.clone()).await.unwrap()["success"], true);
     let rules = format!("{}\n[tools]\nonly = [\"read_file\"]\ndeny = [\"bash\"]\n", OWN.replace("TOKEN", TOKEN));
