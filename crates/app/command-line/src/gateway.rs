@@ -27,7 +27,7 @@ pub struct GatewayArgs {
     /// Where the Unix socket is; `none` for none.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub socket: Option<PathBuf>,
-    /// Listen for other machines without token and TLS: whoever reaches the port can run commands here.
+    /// Listen for other machines without TLS, or before there is a token: callers from there need one all the same.
     #[arg(long)]
     pub i_understand_no_auth: bool,
     /// Do not start where the configuration has something that is not known.

@@ -47,8 +47,8 @@ pub use provider_entry::ProviderEntry;
 pub use redact::SettingChange;
 pub use schema::schema;
 pub use server::{
-    AcpConfig, NodesConfig, PairingConfig, ProactiveConfig, QueueConfig, ServerConfig, TailscaleConfig, TlsFiles,
-    ToolLists,
+    AcpConfig, FEATURES, NodesConfig, PairingConfig, ProactiveConfig, QueueConfig, ServerConfig, TailscaleConfig,
+    TlsFiles, ToolLists,
 };
 pub use slugs::TIERS;
 pub use user_file::UserFile;

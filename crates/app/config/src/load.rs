@@ -228,6 +228,12 @@ impl Configuration {
             let read = mcp_servers::read(node).map_err(|it| invalid(&it.key, it.line, it.what));
             return read.map(SettingValue::Servers);
         }
+        if let (keys::SettingKind::Secret, TreeValue::Text(text)) = (key.kind, &node.value)
+            && !text.is_empty()
+            && text.trim().is_empty()
+        {
+            self.warnings.push(format!("{}: `{}` is blank, which means none", place(from, node.line), key.name));
+        }
         key.kind.check(node).ok_or_else(|| {
             let has = match &node.value {
                 TreeValue::Text(text) if key.kind != keys::SettingKind::Secret => format!("`{text}`"),

@@ -34,19 +34,28 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     !is_count && SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// What takes effect without a new start, as beginnings of names.
-const LIVE: [&str; 11] = [
-    "server.dashboard.",
-    "server.queue.",
-    "server.nodes.",
-    "server.feature_gates",
-    "server.presence.",
-    "server.token",
-    "server.allowed_origins",
-    "server.hostnames",
-    "server.tls.",
-    "tools.",
+/// What takes effect without a new start: whole names, and groups of which all do, with their dot. A test of the daemon
+/// compares every key with what a reload applies.
+const LIVE: [&str; 19] = [
+    "acp.remote_client_fs",
+    "agent.stall_timeout_s",
+    "compaction.proactive.",
     "pairing.",
+    "server.allowed_origins",
+    "server.auth_http",
+    "server.dashboard.",
+    "server.feature_gates",
+    "server.hostnames",
+    "server.max_body_bytes",
+    "server.nodes.",
+    "server.on_disconnect",
+    "server.presence.",
+    "server.queue.",
+    "server.tailscale_allowed_logins",
+    "server.tailscale_identity",
+    "server.tailscale_trust_header",
+    "server.token",
+    "tools.",
 ];
 
 /// A setting that is not as it was, as others may see it.
@@ -89,7 +98,10 @@ impl Configuration {
 
     /// Whether a gateway that runs cannot take this one over.
     pub fn needs_restart(name: &str) -> bool {
-        !LIVE.iter().any(|live| name.starts_with(live))
+        !LIVE.iter().any(|live| match live.ends_with('.') {
+            true => name.starts_with(live),
+            false => name == *live,
+        })
     }
 
     /// Everything that is in effect, without secrets. `path`: only what is below it; `None` where there is nothing.

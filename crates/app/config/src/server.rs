@@ -24,15 +24,15 @@ const CHECKPOINT_PCT: u8 = 85;
 const AUTO_COMPACT_PCT: u8 = 95;
 const CHECKPOINT_COOLDOWN_MS: u64 = 300_000;
 const MEMORY_NAMESPACE: &str = "session/checkpoints";
-/// Features that are on where nobody says otherwise.
-const GATES_ON: [&str; 2] = ["ui.canvas", "notifications"];
+/// Features of ours. They are on where nobody says otherwise; others may have names of their own.
+pub const FEATURES: [&str; 2] = ["ui.canvas", "notifications"];
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServerConfig {
     pub host: String,
     pub port: u16,
     pub token: Option<Secret>,
-    /// Whether plain HTTP routes want the token, too.
+    /// Whether reading health, numbers and schema wants the token, too.
     pub auth_http: bool,
     pub tailscale: TailscaleConfig,
     pub allowed_origins: Vec<String>,
@@ -130,6 +130,8 @@ pub struct NodesConfig {
 /// Canonical names of tools, or patterns in which `*` stands for anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolLists {
+    /// Names alone; `None`: all tools are offered.
+    pub only: Option<Vec<String>>,
     pub auto_approve: Vec<String>,
     pub confirm: Vec<String>,
     pub deny: Vec<String>,
@@ -191,6 +193,7 @@ impl Configuration {
             feature_gates: self.gates(),
             presence_online_ms: number("server.presence.online_ms", ONLINE_MS),
             tools: ToolLists {
+                only: self.only_tools().map(<[_]>::to_vec),
                 auto_approve: tools("tools.auto_approve"),
                 confirm: tools("tools.confirm"),
                 deny: tools("tools.deny"),
@@ -260,7 +263,7 @@ impl Configuration {
             Some(SettingValue::Gates(gates)) => gates,
             _ => &[],
         };
-        let usual = GATES_ON.iter().filter(|name| !own.iter().any(|(it, _)| it == **name));
+        let usual = FEATURES.iter().filter(|name| !own.iter().any(|(it, _)| it == **name));
         usual.map(|name| ((*name).to_owned(), true)).chain(own.iter().cloned()).collect()
     }
 }

@@ -8,11 +8,13 @@ mod server;
 mod settle;
 mod source;
 mod take_up;
+#[cfg(test)]
+mod tests;
 
 pub use health::{HealthFacts, health};
 pub use log::{LogListeners, keep_log};
 pub use login::login;
-pub use server::{access, addresses, doubts, service_settings};
+pub use server::{DoorRules, access, addresses, door_rules, doubts, service_settings};
 pub use settle::settle;
 pub use source::{SettingsPlace, SettingsService, SettingsSource};
 pub use take_up::{UsualOf, take_up};

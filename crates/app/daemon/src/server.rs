@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use config::{Configuration, ServerConfig};
+use dialect_gateway::ContextRules;
 use gateway::{Access, CheckpointRules, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
 use vocab::{Fault, FaultKind, SessionId, Settings};
 
@@ -23,16 +24,75 @@ pub fn access(server: &ServerConfig) -> Access {
     }
 }
 
-/// What is set and can never come true: an origin that no page has, a name that nobody is called by.
+/// What a connection goes by from its beginning to its end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DoorRules {
+    /// A run ends with the connection that asked for it.
+    pub cancel_on_disconnect: bool,
+    /// When people are told how full the context is; `None`: never.
+    pub context: Option<ContextRules>,
+    /// Files and terminals of ACP clients on other machines are used.
+    pub remote_client_fs: bool,
+}
+
+pub fn door_rules(server: &ServerConfig) -> DoorRules {
+    let proactive = &server.proactive;
+    DoorRules {
+        cancel_on_disconnect: server.cancel_on_disconnect,
+        context: proactive.enabled.then(|| ContextRules {
+            warn_pct: f64::from(proactive.warn_pct),
+            checkpoint_pct: f64::from(proactive.checkpoint_pct),
+            compact_pct: f64::from(proactive.auto_compact_pct),
+        }),
+        remote_client_fs: server.acp.remote_client_fs,
+    }
+}
+
+/// What is set and can never come true: an origin that no page has, a name that nobody is called by, a token that no header
+/// carries; and what is probably a slip, since nothing is denied by a name that no tool has.
 pub fn doubts(config: &Configuration, server: &ServerConfig) -> Vec<String> {
-    let say = |key: &str, word: &String, wanted: &str| {
-        let place = config.source(key).map(|it| format!("{it}: ")).unwrap_or_default();
-        format!("{place}`{key}` has `{}`, which has no effect: it wants {wanted}", vocab::visible::visible_line(word))
-    };
+    let place = |key: &str| config.source(key).map(|it| format!("{it}: ")).unwrap_or_default();
+    let has = |key: &str, word: &str| format!("{}`{key}` has `{}`", place(key), vocab::visible::visible_line(word));
+    let mut doubts = Vec::new();
     let origins = server.allowed_origins.iter().filter(|it| !gateway::is_origin(it));
-    let origins = origins.map(|it| say("server.allowed_origins", it, "an origin, such as https://app.example"));
+    doubts.extend(origins.map(|it| {
+        format!(
+            "{}, which has no effect: it wants an origin, such as https://app.example",
+            has("server.allowed_origins", it)
+        )
+    }));
     let names = server.hostnames.iter().filter(|it| !gateway::is_host_name(it));
-    origins.chain(names.map(|it| say("server.hostnames", it, "a name alone, such as box.example"))).collect()
+    doubts.extend(names.map(|it| {
+        format!("{}, which has no effect: it wants a name alone, such as box.example", has("server.hostnames", it))
+    }));
+    if server.token.as_ref().is_some_and(|token| !token.expose().bytes().all(|byte| matches!(byte, b' '..=b'~'))) {
+        let key = "server.token";
+        doubts.push(format!(
+            "{}`{key}` has characters that no `Authorization` header carries: only a login can show it",
+            place(key)
+        ));
+    }
+    let tools = &server.tools;
+    let lists = [
+        ("tools.only", tools.only.as_deref().unwrap_or_default()),
+        ("tools.auto_approve", &tools.auto_approve),
+        ("tools.confirm", &tools.confirm),
+        ("tools.deny", &tools.deny),
+    ];
+    for (key, names) in lists {
+        let slips = names.iter().filter_map(|name| Some((name, vocab::names::misspelt(name)?)));
+        doubts.extend(slips.map(|(name, near)| {
+            format!("{}, which no tool of ours is called; did you mean `{near}`?", has(key, name))
+        }));
+    }
+    let known = |name: &str| config::FEATURES.contains(&name);
+    for (name, _) in server.feature_gates.iter().filter(|(name, _)| !known(name)) {
+        if let Some(near) = vocab::nearest::nearest(name, config::FEATURES) {
+            let has = has("server.feature_gates", name);
+            doubts.push(format!("{has}, which is no feature of ours; did you mean `{near}`?"));
+        }
+    }
+    doubts
 }
 
 pub fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Fault> {

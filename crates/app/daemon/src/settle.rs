@@ -14,11 +14,16 @@ pub fn settle(settings: &mut Settings, server: &ServerConfig) {
         let threshold = &mut settings.compaction.threshold_pct;
         *threshold = (*threshold).min(server.proactive.auto_compact_pct);
     }
+    settings.only_tools = server.tools.only.as_deref().map(inside);
     settings.conduct = Arc::new(conduct(server));
 }
 
+/// Names of tools as sessions have them.
+fn inside(names: &[String]) -> Vec<Arc<str>> {
+    names.iter().map(|name| names::canonical(name).unwrap_or(name).into()).collect()
+}
+
 fn conduct(server: &ServerConfig) -> Conduct {
-    let inside = |names: &[String]| names.iter().map(|name| names::canonical(name).unwrap_or(name).into()).collect();
     Conduct {
         rules: ToolRules {
             allow: inside(&server.tools.auto_approve),
@@ -35,7 +40,6 @@ fn conduct(server: &ServerConfig) -> Conduct {
             true => WaitingOnRestart::GoesOn,
             false => WaitingOnRestart::Dropped,
         },
-        begins_with_settings: false,
     }
 }
 

@@ -8,7 +8,7 @@ use config::{Configuration, OutsideRefused, ServerConfig, SettingChange};
 use engine::Engine;
 use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSetting, NotSet, Reloaded, ServerHandle};
 use serde_json::{Value, json};
-use vocab::{Conduct, Fault, Later, SessionId, Settings};
+use vocab::{Fault, Later, SessionId, Settings};
 
 use crate::{access, doubts, service_settings, settle};
 
@@ -74,9 +74,7 @@ impl SettingsSource {
     /// What a session of this id starts with that the gateway's own dialect makes. What is set there was said by somebody who may
     /// be gone before the first prompt.
     pub fn usual_here(&self, session: &SessionId) -> Settings {
-        let mut settings = self.usual(session);
-        settings.conduct = Arc::new(Conduct { begins_with_settings: true, ..Conduct::clone(&settings.conduct) });
-        settings
+        Settings { begins_with_settings: true, ..self.usual(session) }
     }
 
     /// What a session of this id starts with.

@@ -31,8 +31,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, LanePolicy, McpServers, OnRestart,
-    Open, PeerId, Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
+    Accounts, Archive, Clock, Command, Conduct, Fault, FaultKind, FitImage, Ids, Keyring, LanePolicy, McpServers,
+    OnRestart, Open, PeerId, Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox,
+    Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -97,6 +98,8 @@ pub struct Engine {
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
     defaults: RwLock<Arc<Settings>>,
+    /// What holds for every session whatever it was started with; `None`: nobody has said so since we run.
+    conduct: RwLock<Option<Arc<Conduct>>>,
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) idle: Option<IdlePolicy>,
@@ -156,6 +159,7 @@ impl Engine {
         let shared = Shared {
             ports,
             defaults: RwLock::new(Arc::new(config.defaults)),
+            conduct: RwLock::default(),
             version: config.version,
             notices: config.notices,
             idle: config.idle,
@@ -190,8 +194,10 @@ impl Engine {
         self.shared.defaults().model.clone()
     }
 
-    /// What sessions start with that are opened from now on.
+    /// What sessions start with that are opened from now on. Its conduct is the owner's word on all of them: those that are here
+    /// go by it with the next thing that happens to them.
     pub fn set_defaults(&self, settings: Settings) {
+        *self.shared.conduct.write().unwrap_or_else(PoisonError::into_inner) = Some(settings.conduct.clone());
         *self.shared.defaults.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
@@ -263,6 +269,12 @@ impl Engine {
 impl Shared {
     pub(crate) fn defaults(&self) -> Arc<Settings> {
         self.defaults.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The conduct that everybody has now, where it is another than this.
+    pub(crate) fn other_conduct(&self, than: &Arc<Conduct>) -> Option<Arc<Conduct>> {
+        let now = self.conduct.read().unwrap_or_else(PoisonError::into_inner);
+        now.as_ref().filter(|now| !Arc::ptr_eq(now, than)).cloned()
     }
 
     fn mint_peer(&self) -> PeerId {

@@ -157,6 +157,7 @@ impl Session {
             if matches!(happening, Happening::Abandoned) && self.can_end() {
                 return Poll::Ready(());
             }
+            self.hear_of_conduct();
             self.happen(happening);
             if !self.activity.is_over {
                 self.settle();
@@ -203,6 +204,13 @@ impl Session {
         }
         if self.tools.has_extensions() {
             self.arm_extension_timer();
+        }
+    }
+
+    /// Takes over what the owner has said since the session was started.
+    fn hear_of_conduct(&mut self) {
+        if let Some(conduct) = self.shared.other_conduct(&self.settings.conduct) {
+            self.settings.set_conduct(conduct);
         }
     }
 

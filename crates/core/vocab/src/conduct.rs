@@ -17,8 +17,6 @@ pub struct Conduct {
     /// A model that says nothing counts as well, whatever its client would let it; else that has its own limit.
     pub models_stall: bool,
     pub waiting_on_restart: WaitingOnRestart,
-    /// A setting begins the log of a session that has none yet. Else it is written with the first prompt.
-    pub begins_with_settings: bool,
 }
 
 impl Default for Conduct {
@@ -30,7 +28,6 @@ impl Default for Conduct {
             stall_ms: STALL_MS_DEFAULT,
             models_stall: false,
             waiting_on_restart,
-            begins_with_settings: false,
         }
     }
 }

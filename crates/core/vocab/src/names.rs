@@ -2,6 +2,7 @@
 //! models spell them, and every spelling that is known is understood everywhere.
 
 use crate::Required;
+use crate::nearest::nearest;
 use crate::settings::fits;
 
 /// How one dialect spells the tools. The table is the dialect's own.
@@ -85,6 +86,13 @@ pub fn meant(written: &str) -> Vec<&str> {
     std::iter::once(written).chain(SPELLINGS.iter().filter(fits_one).map(|row| row[0])).collect()
 }
 
+/// The spelling of a tool of ours that somebody probably meant who wrote another name. `None`: it is one, or a pattern, or far
+/// from all of them and some other tool's.
+pub fn misspelt(written: &str) -> Option<&'static str> {
+    let is_other = written.contains('*') || canonical(written).is_some();
+    (!is_other).then(|| nearest(written, SPELLINGS.iter().flat_map(|row| row.iter().copied()))).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +109,12 @@ mod tests {
         assert!(!files.contains(&"bash"), "{files:?}");
         assert_eq!(meant("mcp__*"), ["mcp__*"]);
         assert_eq!(meant("*").len(), 1 + SPELLINGS.len());
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_one_of_ours_is_a_slip() {
+        assert_eq!(["shel.exec", "wirte_file"].map(misspelt), [Some("shell.exec"), Some("write_file")]);
+        assert_eq!(["bash", "file_read", "shel*", "mcp__files__read", "deploy"].map(misspelt), [None; 5]);
     }
 
     #[test]

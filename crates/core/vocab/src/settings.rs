@@ -371,6 +371,8 @@ pub struct Settings {
     pub reminders_max: u32,
     /// Keep the session in memory only.
     pub ephemeral: bool,
+    /// A setting begins the log of a session that has none yet. Else it is written with the first prompt.
+    pub begins_with_settings: bool,
     /// For a turn that was cut off before this process had the session.
     pub on_restart: OnRestart,
     /// `None`: as `on_restart` needs it.
@@ -408,6 +410,7 @@ impl Settings {
             locale: None,
             reminders_max: 0,
             ephemeral: false,
+            begins_with_settings: false,
             on_restart: OnRestart::default(),
             unanswered: None,
             budget: Budget::default(),

@@ -89,6 +89,7 @@ pub enum OnDisconnect {
 pub type UsualSettings = Arc<dyn Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync>;
 
 /// What all connections of one process share.
+#[derive(Clone)]
 pub struct GatewayOptions {
     pub version: String,
     /// Of this run of the process: another one after a restart.

@@ -16,7 +16,7 @@ use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main
 const NOT_WELL: u8 = 1;
 /// None runs here.
 const NONE_RUNS: u8 = 3;
-/// How long one may take to end.
+/// How long one may take to end, beside what it gives to its runs.
 const STOP_PATIENCE: Duration = Duration::from_secs(40);
 /// How long one that has just begun may take to say who it is.
 const START_PATIENCE: Duration = Duration::from_secs(2);
@@ -117,6 +117,12 @@ struct Wellness {
 impl Wellness {
     fn of(found: &GatewayFile) -> Self {
         let pid = found.pid;
+        if found.is_ending {
+            let json = serde_json::json!({ "status": "ending", "pid": pid }).to_string();
+            let grace = Duration::from_millis(found.shutdown_grace_ms);
+            let words = format!("ending: runs may take {grace:?} to come to a point where they can stop");
+            return Self { json, words, is_well: false };
+        }
         let Some(socket) = found.socket.clone() else {
             let json = serde_json::json!({ "status": "running", "pid": pid }).to_string();
             return Self { json, words: "it has no socket through which to ask how it is".to_owned(), is_well: true };
@@ -186,8 +192,9 @@ pub fn certificate(home: &Path) -> Result<CliSaid, Fault> {
 pub fn stop(home: &Path) -> Result<CliSaid, Fault> {
     let Some((found, holder)) = holder(home)? else { return Ok(none_runs()) };
     holder.ask_to_end().map_err(failed(&format!("process {}", found.pid)))?;
-    let until = Instant::now() + STOP_PATIENCE;
-    while Instant::now() < until {
+    let patience = STOP_PATIENCE.saturating_add(Duration::from_millis(found.shutdown_grace_ms));
+    let begun = Instant::now();
+    while begun.elapsed() < patience {
         let is_gone = match look(home)? {
             RunningGateway::None => true,
             RunningGateway::Named(now) => now.instance != found.instance,

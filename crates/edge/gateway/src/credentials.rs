@@ -63,7 +63,12 @@ impl Credential {
 pub(crate) enum Basis {
     Token(TokenDigest),
     Cookie(TokenDigest),
-    /// Their user, their network: it ends with the connection.
+    /// Their login in the tailnet, as its digest. `asked`: the local daemon has said the same, so that it is no mere word.
+    Login {
+        login: TokenDigest,
+        asked: bool,
+    },
+    /// Their user: it ends with the connection.
     Place,
 }
 
@@ -82,8 +87,8 @@ impl KnownCaller {
         match self.basis {
             Basis::Token(_) => CredentialKind::Token,
             Basis::Cookie(_) => CredentialKind::Cookie,
-            Basis::Place if self.principal.is_local_user() => CredentialKind::User,
-            Basis::Place => CredentialKind::Tailscale,
+            Basis::Login { .. } => CredentialKind::Tailscale,
+            Basis::Place => CredentialKind::User,
         }
     }
 }

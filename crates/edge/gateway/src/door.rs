@@ -154,7 +154,8 @@ pub type ServiceFor = Arc<dyn Fn(&Caller) -> Box<dyn OwnCalls<GatewayOwn>> + Sen
 
 /// The gateway's own dialect.
 pub struct GatewayJoins {
-    pub options: Arc<GatewayOptions>,
+    /// Asked for each connection: some of it can be otherwise after a reload.
+    pub options: Arc<dyn Fn() -> Arc<GatewayOptions> + Send + Sync>,
     pub service: ServiceFor,
 }
 
@@ -166,7 +167,7 @@ impl Joins for GatewayJoins {
             true => AuthState::Known { scopes: caller.scopes },
             false => AuthState::Unknown,
         };
-        let dialect = Gateway::new(self.options.clone(), caller.connection.clone(), auth, caller.trace.clone());
+        let dialect = Gateway::new((self.options)(), caller.connection.clone(), auth, caller.trace.clone());
         Ok(Joined { dialect, own: (self.service)(caller) })
     }
 }

@@ -25,6 +25,12 @@ pub struct GatewayFile {
     pub socket: Option<PathBuf>,
     pub version: String,
     pub instance: String,
+    /// How long its runs may take to come to a point where they can stop, once it is told to end.
+    #[serde(default)]
+    pub shutdown_grace_ms: u64,
+    /// It was told to end, and does.
+    #[serde(default)]
+    pub is_ending: bool,
     /// Where the token stands that it was started with, if not in this home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_stands_in: Option<String>,
@@ -35,7 +41,9 @@ impl GatewayFile {
         let started = vocab::unix_ms(SystemTime::now());
         let (version, instance) = (options.version.clone(), options.instance.to_string());
         let token_stands_in = options.token_stands_in.clone();
-        Self { pid: std::process::id(), started, url, socket, version, instance, token_stands_in }
+        let shutdown_grace_ms = u64::try_from(options.shutdown_grace.as_millis()).unwrap_or(u64::MAX);
+        let (pid, is_ending) = (std::process::id(), false);
+        Self { pid, started, url, socket, version, instance, shutdown_grace_ms, is_ending, token_stands_in }
     }
 
     /// The gateway that runs in this home and says so; `None`: none does, whatever an old file says.

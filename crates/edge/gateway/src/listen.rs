@@ -3,15 +3,17 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 /// What the system takes as the path of a socket, with room for its end.
 const PATH_BYTES_MAX: usize = 100;
 const BACKLOG: u32 = 1024;
+/// How long whoever listens on a socket that we want may take to be noticed.
+const KNOCK: Duration = Duration::from_secs(2);
 
 pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
@@ -36,32 +38,63 @@ pub(crate) struct UnixSocket {
     file: SocketFile,
 }
 
-/// The name of a socket in the file system.
-pub(crate) struct SocketFile(PathBuf);
+/// The name of a socket in the file system, and which file had it when it was ours.
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    ours: FileIdentity,
+}
+
+/// Device, inode, and when it was made: the number of an inode goes to the next file at once.
+type FileIdentity = (u64, u64, i64, i64);
+
+fn which(found: &std::fs::Metadata) -> FileIdentity {
+    (found.dev(), found.ino(), found.mtime(), found.mtime_nsec())
+}
 
 impl SocketFile {
+    /// Takes it away, unless it is somebody else's by now.
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_file(&self.0);
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|found| which(&found) == self.ours) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
 impl UnixSocket {
-    /// Takes the place of a file that a dead process left. The caller holds the home's lock, so nobody answers there.
-    pub(crate) fn bind(path: &Path) -> io::Result<Self> {
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => std::fs::remove_file(path)?,
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket")),
-            Err(_) => {}
+    /// Takes the place of a file that a dead process left, and of no other: the name may be any, so another program or the
+    /// gateway of another home may listen there.
+    pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
+        if let Ok(found) = std::fs::symlink_metadata(path) {
+            if !std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            }
+            nobody_listens(path).await?;
+            // Somebody may have taken the place of the dead one while we knocked: then `bind` says so.
+            SocketFile { path: path.to_owned(), ours: which(&found) }.remove();
         }
         let (short, _handle) = dialable(path)?;
         let listener = UnixListener::bind(short)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { listener, file: SocketFile(path.to_owned()) })
+        let ours = which(&std::fs::symlink_metadata(path)?);
+        Ok(Self { listener, file: SocketFile { path: path.to_owned(), ours } })
     }
 
     pub(crate) fn apart(self) -> (UnixListener, SocketFile) {
         (self.listener, self.file)
     }
+}
+
+/// Only a refusal says so: who is too busy to answer, or may not be asked, is there.
+async fn nobody_listens(path: &Path) -> io::Result<()> {
+    let (dial, _kept) = dialable(path)?;
+    let answer = tokio::time::timeout(KNOCK, UnixStream::connect(dial)).await;
+    let why = match answer {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+        Ok(Ok(_)) => "another program listens there".to_owned(),
+        Ok(Err(error)) => format!("there is a socket, and it cannot be told whether anybody listens there: {error}"),
+        Err(_) => "there is a socket, and whoever has it does not answer".to_owned(),
+    };
+    Err(io::Error::new(io::ErrorKind::AddrInUse, why))
 }
 
 /// A path that the system takes, for whoever binds or dials, and what keeps it good: one that is too long is reached through a
@@ -101,19 +134,43 @@ mod tests {
         let deep = home.path().join("d".repeat(60)).join("e".repeat(60));
         std::fs::create_dir_all(&deep).unwrap();
         for path in [home.path().join("s"), deep.join("gateway.sock")] {
-            let first = UnixSocket::bind(&path).unwrap();
+            let first = UnixSocket::bind(&path).await.unwrap();
             let (dial, _handle) = dialable(&path).unwrap();
-            tokio::net::UnixStream::connect(&dial).await.unwrap();
+            UnixStream::connect(&dial).await.unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
             // What a dead process left is replaced.
             drop(first);
-            let second = UnixSocket::bind(&path).unwrap();
-            tokio::net::UnixStream::connect(&dial).await.unwrap();
+            let second = UnixSocket::bind(&path).await.unwrap();
+            UnixStream::connect(&dial).await.unwrap();
             second.apart().1.remove();
             assert!(!path.exists());
         }
         let file = home.path().join("file");
         std::fs::write(&file, "mine").unwrap();
-        assert!(UnixSocket::bind(&file).is_err() && file.exists());
+        assert!(UnixSocket::bind(&file).await.is_err() && file.exists());
+    }
+
+    #[tokio::test]
+    async fn a_socket_on_which_somebody_listens_stays_theirs() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("s");
+        let theirs = UnixListener::bind(&path).unwrap();
+        let refused = UnixSocket::bind(&path).await.map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), "another program listens there");
+        UnixStream::connect(&path).await.unwrap();
+        drop(theirs);
+        let (listener, file) = UnixSocket::bind(&path).await.unwrap().apart();
+        // Somebody else has put a socket of theirs there meanwhile.
+        drop(listener);
+        std::fs::remove_file(&path).unwrap();
+        // A file system has a coarse clock.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let _theirs = UnixListener::bind(&path).unwrap();
+        file.remove();
+        UnixStream::connect(&path).await.unwrap();
+        // One of another kind takes no connections.
+        let datagrams = home.path().join("d");
+        let _theirs = std::os::unix::net::UnixDatagram::bind(&datagrams).unwrap();
+        assert!(UnixSocket::bind(&datagrams).await.is_err() && datagrams.exists());
     }
 }

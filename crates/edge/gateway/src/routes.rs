@@ -24,6 +24,7 @@ use crate::login::LoginDesk;
 use crate::options::TailscaleOptions;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
+use crate::tokens::digest;
 use crate::{acp, ids, tailscale};
 
 pub use export::{EXPORT_PATH, ExportPort, ExportRoute};
@@ -274,7 +275,8 @@ impl Visit {
             && self.state.tailnet.confirms(&claim, &access.tailscale).await
         {
             let principal = Principal::sender("tailscale", &claim.login);
-            return CallerFound::Known(in_place(principal, &claim.login));
+            let basis = Basis::Login { login: digest(&claim.login), asked: !access.tailscale.trust_header };
+            return CallerFound::Known(all_scopes(principal, &claim.login, basis));
         }
         let owner = match (self.connection.peer, self.connection.local) {
             // A proxy on this machine speaks for others.
@@ -289,7 +291,7 @@ impl Visit {
         match owner {
             Owner::Us => {
                 let name = user_name();
-                CallerFound::Known(in_place(Principal::user(&name), &name))
+                CallerFound::Known(all_scopes(Principal::user(&name), &name, Basis::Place))
             }
             Owner::OurTool => {
                 self.state.hooks.note("self_call: a process that we started came to the gateway without a token");
@@ -349,8 +351,8 @@ impl Visit {
     }
 }
 
-fn in_place(principal: Principal, name: &str) -> KnownCaller {
-    KnownCaller { principal, name: name.into(), scopes: Scopes::ALL, basis: Basis::Place }
+fn all_scopes(principal: Principal, name: &str, basis: Basis) -> KnownCaller {
+    KnownCaller { principal, name: name.into(), scopes: Scopes::ALL, basis }
 }
 
 pub(crate) const NOBODY: &str =

@@ -24,12 +24,17 @@ use crate::tokens::{TokenFile, read_main_token};
 
 /// How often files and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often a service manager's line about us is looked after: each look is a write.
+const STATUS_EVERY: Duration = Duration::from_secs(30);
 
 /// How long everybody may take to hear that we end when we are in a hurry.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How long a look at our health may take before we are not well.
 const WELL: Duration = Duration::from_secs(5);
+
+/// What the service manager shows then.
+const NOT_WELL: &str = "what it is told cannot be kept: see /health";
 
 pub struct GatewayServer;
 
@@ -44,6 +49,7 @@ impl GatewayServer {
         let file = |error: io::Error| Fault::new(FaultKind::Internal, format!("the gateway's home: {error}"));
         let has_token = options.access.token.is_some() || read_main_token(&options.home).map_err(file)?.is_some();
         may_listen(&options, has_token)?;
+        risk(&options, has_token).iter().for_each(|risk| hooks.note(risk));
         safefile::private_dir(&options.home).map_err(file)?;
         let lock = HomeLock::take(&options.home).await?;
         let hostnames = &options.access.hostnames;
@@ -62,12 +68,16 @@ impl GatewayServer {
             SocketChoice::InHome => Some(options.home.join("gateway.sock")),
             SocketChoice::At(path) => Some(path.clone()),
         };
-        let unix = unix.map(bind_unix).transpose()?;
+        let unix = match unix {
+            Some(path) => Some(bind_unix(path).await?),
+            None => None,
+        };
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
         let socket = unix.as_ref().map(|(path, _)| path.clone());
         let reached = addresses.first().map(|address| format!("{scheme}://{}", reachable(*address)));
-        lock.say(&GatewayFile::new(reached, socket.clone(), &options)).map_err(file)?;
+        let named = GatewayFile::new(reached, socket.clone(), &options);
+        lock.say(&named).map_err(file)?;
         for listener in listeners {
             tokio::spawn(accept::tcp(listener, tls.clone(), state.clone()));
         }
@@ -79,7 +89,7 @@ impl GatewayServer {
         tokio::spawn(look_around(state.clone(), tls.clone()));
         let grace = options.shutdown_grace;
         let manager = Arc::new(ServiceManager::of_process());
-        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, grace, manager, lock })
+        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, grace, manager, named, lock })
     }
 }
 
@@ -93,10 +103,26 @@ fn reachable(listens: SocketAddr) -> SocketAddr {
     SocketAddr::new(here, listens.port())
 }
 
+/// The first address that other machines reach.
+fn beyond(options: &ServerOptions) -> Option<&SocketAddr> {
+    options.listen.iter().find(|address| !address.ip().to_canonical().is_loopback())
+}
+
+/// What somebody has taken upon themselves with --i-understand-no-auth.
+fn risk(options: &ServerOptions, has_token: bool) -> Option<String> {
+    let address = beyond(options).filter(|_| options.tls == TlsChoice::None || !has_token)?.ip();
+    let way = match options.tls {
+        TlsChoice::None => " without TLS, so that tokens and all that is said can be read on the way",
+        TlsChoice::Files { .. } | TlsChoice::SelfSigned => "",
+    };
+    let none =
+        if has_token { "" } else { "; nobody from there is let in before `tillerman gateway token` has made one" };
+    Some(format!("{address} listens for other machines{way}{none}"))
+}
+
 /// Beyond this machine only with a token and TLS.
 fn may_listen(options: &ServerOptions, has_token: bool) -> Result<(), Fault> {
-    let beyond = options.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
-    let Some(address) = beyond.filter(|_| !options.understands_no_auth) else { return Ok(()) };
+    let Some(address) = beyond(options).filter(|_| !options.understands_no_auth) else { return Ok(()) };
     let mut missing = Vec::new();
     if !has_token {
         missing.push("a token (`tillerman gateway token`)");
@@ -132,11 +158,20 @@ fn bind(options: &ServerOptions) -> Result<Bound, Fault> {
     Ok((listeners, addresses))
 }
 
-fn bind_unix(path: PathBuf) -> Result<(PathBuf, UnixSocket), Fault> {
-    match UnixSocket::bind(&path) {
-        Ok(socket) => Ok((path, socket)),
-        Err(error) => Err(Fault::new(FaultKind::Invalid, format!("{}: {error}", path.display()))),
-    }
+/// As the file is to name it: who reads that stands elsewhere.
+async fn bind_unix(path: PathBuf) -> Result<(PathBuf, UnixSocket), Fault> {
+    let bound = async {
+        let path = std::path::absolute(&path)?;
+        let socket = UnixSocket::bind(&path).await?;
+        Ok((path, socket))
+    };
+    bound.await.map_err(|error: io::Error| {
+        let fault = Fault::new(FaultKind::Invalid, format!("{}: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::AddrInUse => fault.hint("--socket names another place, `none` none"),
+            _ => fault,
+        }
+    })
 }
 
 /// Tokens and certificates come and go while the server runs.
@@ -154,19 +189,37 @@ async fn look_around(state: Arc<ServerState>, tls: Option<Arc<TlsShelf>>) {
     }
 }
 
-/// Signs of life, while we are well: a process whose store is stuck is restarted by who watches it.
+/// Signs of life: that our loop turns is all that they say. A store that cannot be written is no reason to be ended by who
+/// watches us: what is there can be read, and a new process could not write either.
 async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Duration) {
     let living = async {
         loop {
             tokio::time::sleep(every).await;
-            if timeout(WELL, state.health()).await.is_ok_and(|report| report.serves) {
-                manager.tell("WATCHDOG=1");
-            }
+            manager.tell("WATCHDOG=1");
         }
     };
     // Ending has a time of its own, which the manager measures.
     tokio::select! {
         () = living => {}
+        _ = state.ending.wait() => {}
+    }
+}
+
+/// How we are, in the manager's one line, whenever that changes. `well`: the line while we are.
+async fn say_how(state: Arc<ServerState>, manager: Arc<ServiceManager>, well: String) {
+    let saying = async {
+        let mut was_well = true;
+        loop {
+            let is_well = timeout(WELL, state.health()).await.is_ok_and(|report| report.serves);
+            if is_well != was_well {
+                manager.tell(&format!("STATUS={}", if is_well { &well } else { NOT_WELL }));
+            }
+            was_well = is_well;
+            tokio::time::sleep(STATUS_EVERY).await;
+        }
+    };
+    tokio::select! {
+        () = saying => {}
         _ = state.ending.wait() => {}
     }
 }
@@ -215,6 +268,8 @@ pub struct ServerHandle {
     unix: Option<listen::SocketFile>,
     grace: Duration,
     manager: Arc<ServiceManager>,
+    /// What our file says.
+    named: GatewayFile,
     lock: HomeLock,
 }
 
@@ -240,8 +295,11 @@ impl ServerHandle {
         if !self.state.set_ready() {
             return;
         }
-        let status = self.url().map(|url| format!("\nSTATUS=listening on {url}")).unwrap_or_default();
-        self.manager.tell(&format!("READY=1{status}"));
+        let well = self.url().map_or_else(|| "listening".to_owned(), |url| format!("listening on {url}"));
+        self.manager.tell(&format!("READY=1\nSTATUS={well}"));
+        if self.manager.is_there() {
+            tokio::spawn(say_how(self.state.clone(), self.manager.clone(), well));
+        }
         if let Some(every) = self.manager.alive_every() {
             tokio::spawn(live(self.state.clone(), self.manager.clone(), every));
         }
@@ -279,6 +337,8 @@ impl ServerHandle {
     /// cuts the waiting short.
     pub async fn shutdown(self, hurry: impl Future<Output = ()>) {
         self.manager.tell("STOPPING=1");
+        // Who asks how we are gets no answer from now on. Where it cannot be written, they hear just that.
+        let _ = self.lock.say(&GatewayFile { is_ending: true, ..self.named.clone() });
         self.state.ending.ask("shutdown");
         let drained = async {
             self.engine.drain(self.grace).await;

@@ -42,6 +42,10 @@ impl ServiceManager {
         self.watchdog.map(|time| time / 2)
     }
 
+    pub(crate) fn is_there(&self) -> bool {
+        self.to.is_some()
+    }
+
     pub(crate) fn tell(&self, what: &str) {
         if let Some((socket, address)) = &self.to {
             // Nobody waits for a manager that does not listen.

@@ -162,7 +162,7 @@ impl ServerState {
         !self.ready.swap(true, Ordering::Relaxed)
     }
 
-    /// From now on this holds. Sockets and browser sessions whose token is gone end.
+    /// From now on this holds. Sockets and browser sessions whose token is gone end, and sockets of logins that are taken off.
     pub(crate) fn set_access(&self, access: Access) -> std::io::Result<()> {
         let book = Arc::new(book(&access, &*self.tokens_kept, &*self.hooks)?);
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
@@ -191,7 +191,7 @@ impl ServerState {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = book.clone();
         let token_holds = |basis: Basis| match basis {
             Basis::Token(digest) => book.holds(&digest),
-            Basis::Cookie(_) | Basis::Place => true,
+            Basis::Cookie(_) | Basis::Login { .. } | Basis::Place => true,
         };
         if held(&self.cookies).keep(token_holds) {
             self.keep_cookies();
@@ -204,11 +204,12 @@ impl ServerState {
         match basis {
             Basis::Token(digest) => self.tokens().holds(&digest),
             Basis::Cookie(digest) => held(&self.cookies).holds(&digest, self.now_ms()),
+            Basis::Login { login, asked } => self.access().tailscale.still_admits(&login, asked),
             Basis::Place => true,
         }
     }
 
-    /// Ends sockets whose token or cookie is gone.
+    /// Ends sockets whose token or cookie is gone, or whose login is not let in any more.
     fn end_without_basis(&self) {
         self.sockets.keep(|basis| self.holds(basis));
     }

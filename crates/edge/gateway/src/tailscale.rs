@@ -16,6 +16,7 @@ use vocab::Keyring;
 use crate::entrance::PeerAddress;
 use crate::limits::WHOIS_AT_ONCE;
 use crate::options::TailscaleOptions;
+use crate::tokens::{TokenDigest, digest};
 
 const WHOIS_TIME: Duration = Duration::from_secs(3);
 const WHOIS_BYTES_MAX: usize = 64 * 1024;
@@ -29,6 +30,14 @@ const KEPT_MAX: usize = 256;
 pub(crate) struct TailnetClaim {
     pub(crate) login: String,
     pub(crate) address: IpAddr,
+}
+
+impl TailscaleOptions {
+    /// Whether somebody who came in by this login could come in now. `asked`: the local daemon has confirmed it.
+    pub(crate) fn still_admits(&self, login: &TokenDigest, asked: bool) -> bool {
+        let is_allowed = self.allowed_logins.is_empty() || self.allowed_logins.iter().any(|it| digest(it) == *login);
+        self.identity && is_allowed && (asked || self.trust_header)
+    }
 }
 
 /// `None`: there is no claim, or not one that could be true.

@@ -60,7 +60,7 @@ pub(crate) fn head_len(second: u8) -> usize {
     2 + length + if second & 0x80 == 0 { 0 } else { 4 }
 }
 
-/// Reads a whole head. The length may be written longer than it needs to be, as some clients do. The error says what is wrong.
+/// Reads a whole head. The error says what is wrong.
 pub(crate) fn read(bytes: &[u8]) -> Result<FrameHead, &'static str> {
     let (first, second) = (bytes[0], bytes[1]);
     if first & 0x70 != 0 {
@@ -68,11 +68,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<FrameHead, &'static str> {
     }
     let opcode = Opcode::of(first & 0x0f).ok_or("an opcode that means nothing")?;
     let rest = &bytes[2..];
-    let (len, rest) = match second & 0x7f {
-        126 => (u64::from(u16::from_be_bytes([rest[0], rest[1]])), &rest[2..]),
-        127 => (u64::from_be_bytes(rest[..8].try_into().expect("eight bytes")), &rest[8..]),
-        short => (u64::from(short), rest),
+    let (len, least, rest) = match second & 0x7f {
+        126 => (u64::from(u16::from_be_bytes([rest[0], rest[1]])), 126, &rest[2..]),
+        127 => (u64::from_be_bytes(rest[..8].try_into().expect("eight bytes")), 0x1_0000, &rest[8..]),
+        short => (u64::from(short), 0, rest),
     };
+    if len < least {
+        return Err("a length in more bytes than it needs");
+    }
     if len > i64::MAX as u64 {
         return Err("a length with its highest bit set");
     }

@@ -77,6 +77,9 @@ const ALWAYS: [(&str, &str); 6] = [
     ("TILLERMAN", "1"),
 ];
 
+/// What a service manager has told us, and nobody else: a command that takes it for its own would speak in our name.
+const MANAGERS_WORDS: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
+
 /// What lets a file of the workspace or a variable run a program behind a read-only command's back, or makes patterns
 /// mean more to the shell than to us.
 const READ_ONLY_DROPS: [&str; 14] = [
@@ -130,7 +133,8 @@ impl EnvironmentRules<'_> {
         let mut vars: Vars = Vec::new();
         for (name, value) in ours {
             let fixed = ALWAYS.iter().any(|(fixed, _)| name == *fixed);
-            if fixed || self.is_withheld(&name, &value) {
+            let for_us = MANAGERS_WORDS.iter().any(|word| name == *word);
+            if fixed || for_us || self.is_withheld(&name, &value) {
                 continue;
             }
             if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name) || is_git(&name)) {
@@ -380,6 +384,14 @@ mod tests {
         check("postgres://u:p@w@db/x http://a:b@c", "postgres://db/x http://c");
         check("no url, a:b@c", "no url, a:b@c");
         check("://x:y@", "://");
+    }
+
+    #[test]
+    fn what_the_service_manager_told_us_is_not_passed_on() {
+        let ours = [("NOTIFY_SOCKET", "/run/n"), ("WATCHDOG_USEC", "60000000"), ("WATCHDOG_PID", "7"), ("A", "b")];
+        let vars = cleaned(&ours, &[], &[], FULL);
+        assert_eq!(MANAGERS_WORDS.map(|name| get(&vars, name)), [None; 3]);
+        assert_eq!(get(&vars, "A"), Some("b"));
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub const KEYS: &[SettingKey] = &[
     key("server.host", SettingKind::Text, "Address on which the gateway listens."),
     count("server.port", 0, 65_535, "Port on which the gateway listens; 0 is any."),
     key("server.token", SettingKind::Secret, "What a caller of the gateway has to show."),
-    key("server.auth_http", SettingKind::Bool, "Whether plain HTTP routes of the gateway want the token, too."),
+    key("server.auth_http", SettingKind::Bool, "Whether reading its health, numbers and schema wants the token, too."),
     key("server.tailscale_identity", SettingKind::Bool, "Believe who `tailscale serve` says is calling."),
     key("server.tailscale_trust_header", SettingKind::Bool, "Believe it without asking `tailscale whois`."),
     key("server.tailscale_allowed_logins", SettingKind::Texts, "Only these logins, where any are listed."),

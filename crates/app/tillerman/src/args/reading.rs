@@ -37,6 +37,11 @@ pub(crate) fn line() -> clap::Command {
     // Clients name the directory and the session over the wire; who starts us with these flags all the same gets an answer.
     line.mut_subcommand("acp", |acp| acp.mut_arg("workspace", hide).mut_arg("resume", hide).mut_arg("no_session", hide))
         .mut_subcommand("loaf", |loaf| loaf.mut_arg("resume", hide).mut_arg("no_session", hide))
+        .mut_subcommand("gateway", |gateway| {
+            ["resume", "on_restart", "no_session", "log_frames"]
+                .into_iter()
+                .fold(gateway, |it, arg| it.mut_arg(arg, hide))
+        })
 }
 
 /// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts

@@ -18,7 +18,6 @@ use engine::IdlePolicy;
 use gateway::{DaemonSignals, GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TlsChoice};
 use vocab::{Fault, FaultKind, Mode, Secret};
 
-use super::stdio;
 use crate::args::{Basics, GatewayArgs};
 use crate::compose::{self, ManySessions};
 use crate::extension_host::{self, ExtensionHost};
@@ -36,7 +35,10 @@ const IDLE: IdlePolicy = IdlePolicy {
 };
 
 pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<u8> {
-    let refuse = |fault: &Fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), super::USAGE);
+    let refuse = |fault: &Fault| {
+        crate::print::error(&fault.message, &fault.hints);
+        super::USAGE
+    };
     match &args.verb {
         None => {
             let runtime = host::daemon_runtime()?;

@@ -78,6 +78,25 @@ async fn the_rules_of_lanes_in_memory_follow_where_a_session_has_none_of_its_own
     }
 }
 
+/// What is said to hold does: in a new session fewer tools are offered, and in one that is open none is run that is denied now.
+#[tokio::test]
+async fn tools_that_are_taken_away_are_gone() {
+    let place = place();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    socket.call("sessions.create", json!({"sessionId": "ws:open"})).await.unwrap();
+    let shell = json!({"tool": "shell.exec", "args": {"command": "echo there"}, "sessionId": "ws:open"});
+    assert_eq!(socket.call("tools.execute", shell.clone()).await.unwrap()["success"], true);
+    let rules = format!("{}\n[tools]\nonly = [\"read_file\"]\ndeny = [\"bash\"]\n", OWN.replace("TOKEN", TOKEN));
+    std::fs::write(place.config_file(), rules).unwrap();
+    let said = socket.call("config.reload", json!({})).await.unwrap();
+    assert_eq!((&said["changed"], &said["restartRequired"]), (&json!(["tools.only", "tools.deny"]), &json!([])));
+    assert_eq!(socket.call("tools.execute", shell).await.unwrap()["success"], false);
+    socket.call("sessions.create", json!({"sessionId": "ws:new"})).await.unwrap();
+    let offered = socket.call("tools.list", json!({"sessionId": "ws:new"})).await.unwrap();
+    assert_eq!(offered["tools"].as_array().unwrap().len(), 1, "{offered}");
+}
+
 /// In whatever spelling.
 const CLOSED: &[&str] = &[
     "server.token",

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use vocab::{
-    Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, LaneWish, Mode, ModelInfo, RetryPolicy, SettingEntry,
-    Settings,
+    Body, Change, CompactionPolicy, Conduct, Fault, FaultKind, LanePolicy, LaneWish, Mode, ModelInfo, RetryPolicy,
+    SettingEntry, Settings,
 };
 
 use super::fallback::Fallback;
@@ -150,6 +150,9 @@ impl InForce {
     pub(super) fn set_elevated(&mut self, until_ms: Option<i64>) {
         self.own.elevated_until_ms = until_ms;
     }
+    pub(super) fn set_conduct(&mut self, conduct: Arc<Conduct>) {
+        self.now.conduct = conduct;
+    }
     pub(super) fn set_retry(&mut self, policy: RetryPolicy) {
         self.now.retry = policy;
     }
@@ -276,7 +279,7 @@ impl Session {
         let before = self.settings.stance();
         let is_written = changes.iter().any(ReadyChange::is_written);
         changes.into_iter().for_each(|change| self.apply(change));
-        if self.log.last_seq() > 0 || is_written && self.settings.conduct.begins_with_settings {
+        if self.log.last_seq() > 0 || is_written && self.settings.begins_with_settings {
             self.log_settings();
         }
         self.settings.changed(self.log.committed(), self.log.last_seq(), before);

@@ -80,9 +80,7 @@ async fn a_setting_begins_a_session_where_it_conducts_itself_so() {
         (false, Change::Lane(cap), ""),
     ] {
         let stage = stage_with(&Player::new([]), |options| {
-            options.tune = Box::new(move |settings| {
-                settings.conduct = Arc::new(Conduct { begins_with_settings: begins, ..Conduct::default() });
-            });
+            options.tune = Box::new(move |settings| settings.begins_with_settings = begins);
         });
         let mut actor = stage.open().await;
         ask_for(&mut actor, set(change)).await.unwrap();
@@ -428,6 +426,17 @@ async fn a_tool_is_called_by_hand_beside_a_turn_and_the_model_does_not_read_it()
     assert!(!player.last_sent().contains("it did not work"), "no model has read it: {}", player.last_sent());
     let unknown = by_hand(&mut actor, "nothing", "{}", None).await;
     assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_owner_denies_is_denied_in_sessions_that_are_here() {
+    let stage = stage_with(&Player::new([]), |_| {});
+    let mut actor = stage.open().await;
+    assert_eq!(by_hand(&mut actor, "change", "{}", None).await.unwrap().end, CallEnd::Ran);
+    let rules = ToolRules { deny: vec!["change".into()], ..ToolRules::default() };
+    let conduct = Arc::new(Conduct { rules, ..Conduct::default() });
+    stage.engine.set_defaults(Settings { conduct, ..Settings::new("/", "m") });
+    assert_eq!(by_hand(&mut actor, "change", "{}", None).await.unwrap().end, CallEnd::Denied);
 }
 
 #[tokio::test(start_paused = true)]

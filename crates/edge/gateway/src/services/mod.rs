@@ -30,6 +30,7 @@ mod usage_runs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 use dialect_gateway::services::runs::PriceOf;
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
@@ -39,6 +40,7 @@ use engine::{AnswersForAll, Engine};
 use host::{OwnCalls, PrincipalCell};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use vocab::{
     Clock, Fault, Json, Keyring, LanePolicy, Later, Principal, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store,
 };
@@ -141,6 +143,7 @@ struct SharedServices {
     /// Once it runs.
     server: OnceLock<Weak<ServerState>>,
     started_ms: i64,
+    started: Instant,
 }
 
 /// What logs a connection in: whose token it is, and what they may do.
@@ -168,6 +171,7 @@ impl GatewayService {
             process_use: Mutex::default(),
             server: OnceLock::new(),
             started_ms,
+            started: Instant::now(),
         });
         asks::announcing(&services);
         checkpoints::writing(&services, over);
@@ -242,8 +246,9 @@ impl SharedServices {
     fn now_ms(&self) -> i64 {
         self.parts.clock.now_ms()
     }
-    fn uptime_s(&self) -> u64 {
-        u64::try_from((self.now_ms() - self.started_ms) / 1000).unwrap_or(0)
+    /// Since the start, by a clock that nobody sets.
+    fn uptime(&self) -> Duration {
+        self.started.elapsed()
     }
 }
 
@@ -394,7 +399,7 @@ async fn answered(
 fn info(services: &SharedServices) -> GatewayInfo {
     let (rss_bytes, cpu_pct) = lock(&services.process_use).look();
     GatewayInfo {
-        uptime_s: services.uptime_s(),
+        uptime_s: services.uptime().as_secs(),
         connections: services.connections.load(Ordering::Relaxed),
         pid: std::process::id().into(),
         rss_bytes,
@@ -417,7 +422,7 @@ fn gates(services: &SharedServices, connection: &str) -> GatewayGates {
 
 fn metrics(services: &SharedServices) -> dialect_gateway::services::system::MetricsResult {
     let (running, waiting) = services.board.load();
-    lock(&services.counts.0.counters).shown(services.uptime_s(), running, waiting)
+    lock(&services.counts.0.counters).shown(services.uptime().as_secs(), running, waiting)
 }
 
 fn at_once(answer: Result<GatewayAnswer, GatewayRefusal>) -> Later<'static, Result<GatewayAnswer, GatewayRefusal>> {

@@ -1,12 +1,13 @@
 //! The server as a process, in one of its own: signals, and what its service manager hears.
 
 use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::{Access, DaemonSignals};
+use gateway::DaemonSignals;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::server::{Playing, dial, start};
+use crate::server::{Playing, Texts, dial, start_with_hooks};
 
 const CHILD: &str = "TILLERMAN_TEST_DAEMON";
 
@@ -39,6 +40,8 @@ fn signals_are_obeyed_and_the_service_manager_hears_of_it() {
         }
     };
     heard.push(next(&mut alive));
+    // Nothing can be written there, which is said, and is no reason not to live.
+    heard.push(next(&mut alive));
     std::thread::sleep(Duration::from_millis(500));
     kill_process(pid, Signal::HUP).expect("a signal");
     heard.extend([next(&mut alive), next(&mut alive)]);
@@ -46,14 +49,16 @@ fn signals_are_obeyed_and_the_service_manager_hears_of_it() {
     heard.push(next(&mut alive));
     assert!(child.wait().expect("it ends").success());
     assert!(heard[0].starts_with("READY=1\nSTATUS=listening on http://127.0.0.1:"), "{heard:?}");
-    assert!(heard[1].starts_with("RELOADING=1\nMONOTONIC_USEC="), "{heard:?}");
-    assert_eq!(heard[2..], ["READY=1", "STOPPING=1"]);
+    assert_eq!(heard[1], "STATUS=what it is told cannot be kept: see /health");
+    assert!(heard[2].starts_with("RELOADING=1\nMONOTONIC_USEC="), "{heard:?}");
+    assert_eq!(heard[3..], ["READY=1", "STOPPING=1"]);
     assert!(alive >= 2, "{alive} signs of life in half a second");
 }
 
 async fn inside() {
     let signals = DaemonSignals::take().expect("signals");
-    let Playing { handle, address, home, _stage: stage } = start(Access::default()).await;
+    let full = Arc::new(Texts { is_full: true, ..Texts::default() });
+    let Playing { handle, address, home, _stage: stage } = start_with_hooks(|_| {}, full).await;
     let mut client = dial(address, "/", &[]).await.expect("a socket");
     let serving = tokio::spawn(async move { handle.run(signals).await });
     assert_eq!(client.close_of_server().await.expect("a close").0, 1001);
@@ -156,6 +161,28 @@ fn one_that_does_not_answer_is_told_from_one_that_is_not_well() {
     assert_eq!(json(home.path())["status"], "unresponsive");
     drop(lock);
 }
+
+/// Its socket is closed while runs come to a point where they can stop, which may take an hour.
+#[tokio::test]
+async fn one_that_ends_is_not_taken_for_one_that_hangs() {
+    let playing = start_with_hooks(|options| options.shutdown_grace = GRACE, Arc::<Texts>::default()).await;
+    let home = playing.home.path().join("gateway");
+    let file = gateway::GatewayFile::running(&home).expect("a look").expect("it runs");
+    assert_eq!((file.shutdown_grace_ms, file.is_ending), (90_000, false), "`stop` waits for that, and some more");
+    let mut actor = playing._stage.open().await;
+    actor.prompt("hang").await;
+    actor.settle().await;
+    let ending = tokio::spawn(playing.handle.shutdown(std::future::pending()));
+    while !gateway::GatewayFile::running(&home).expect("a look").expect("it runs").is_ending {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(json(&home)["status"], "ending");
+    let status = gateway::cli::status(&home, false).expect("an answer");
+    assert!(status.text.contains("ending: runs may take 90s") && status.exit_code == 1, "{status:?}");
+    ending.abort();
+}
+
+const GRACE: Duration = Duration::from_secs(90);
 
 fn named(home: &std::path::Path, pid: u32, socket: Option<&std::path::Path>) {
     let file = serde_json::json!({

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gateway::{Access, GatewayFile, HealthReport, ServerHooks, ServerOptions};
+use gateway::{Access, GatewayFile, HealthReport, ServerHooks, ServerOptions, SocketChoice};
 use vocab::Later;
 
 use crate::no_hooks::NoHooks;
@@ -105,6 +105,7 @@ async fn it_listens_beyond_this_machine_only_with_token_and_tls() {
         (true, false, false, false),
         (false, true, false, false),
         (true, true, false, true),
+        (true, false, true, true),
         (false, false, true, true),
     ] {
         let home = tempfile::tempdir().expect("a directory");
@@ -113,13 +114,44 @@ async fn it_listens_beyond_this_machine_only_with_token_and_tls() {
         options.tls = if tls { gateway::TlsChoice::SelfSigned } else { gateway::TlsChoice::None };
         options.understands_no_auth = free;
         let hooks = Arc::<crate::server::Texts>::default();
-        let started = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), hooks).await;
+        let started = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), hooks.clone()).await;
         assert_eq!(started.is_ok(), starts, "token {token}, tls {tls}, understood {free}");
         if let Err(fault) = started {
             assert!(fault.message.contains(if token { "TLS" } else { "a token" }), "{}", fault.message);
         }
+        // What somebody says to understand is told at each start.
+        let notes = hooks.notes.lock().expect("no panic").join("\n");
+        assert_eq!(notes.contains("listens for other machines without TLS"), free && !tls, "{notes}");
+        assert_eq!(notes.contains("nobody from there is let in before"), free && !token, "{notes}");
     }
     let _ = start_with(|_| ()).await;
+}
+
+#[tokio::test]
+async fn two_homes_do_not_share_a_socket() {
+    let place = tempfile::tempdir().expect("a directory");
+    let stage = testkit::Stage::new(testkit::StageOptions::default());
+    let start = async |home: &str, socket: &std::path::Path| {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let mut options = ServerOptions::new(place.path().join(home), address);
+        options.socket = SocketChoice::At(socket.to_owned());
+        let hooks = Arc::<crate::server::Texts>::default();
+        gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), hooks).await
+    };
+    let socket = place.path().join("s.sock");
+    let first = start("one", &socket).await.expect("a server");
+    let refused = start("two", &socket).await.map(drop).expect_err("it is taken");
+    assert!(refused.message.ends_with("s.sock: another program listens there"), "{}", refused.message);
+    tokio::net::UnixStream::connect(&socket).await.expect("the first one is there");
+    first.shutdown(std::future::pending()).await;
+    assert!(!socket.exists());
+    // Who reads the file stands somewhere else.
+    let typed = std::path::Path::new("typed-as-it-is.sock");
+    let relative = start("two", typed).await.expect("a server");
+    let named = GatewayFile::running(&place.path().join("two")).expect("a look").expect("it runs").socket;
+    assert_eq!(named, Some(std::path::absolute(typed).expect("a path")));
+    relative.shutdown(std::future::pending()).await;
+    assert!(!typed.exists());
 }
 
 #[tokio::test]

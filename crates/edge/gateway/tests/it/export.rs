@@ -22,7 +22,7 @@ fn route() -> Arc<dyn WebRoute> {
 
 #[tokio::test]
 async fn a_session_is_saved_and_never_shown_as_a_page_of_ours() {
-    let hooks = Texts { route: Some((EXPORT_PATH, route())) };
+    let hooks = Texts { route: Some((EXPORT_PATH, route())), ..Texts::default() };
     let playing = start_with_hooks(|options| options.access = token_access(), Arc::new(hooks)).await;
     let good = format!("Authorization: Bearer {TOKEN}\r\n");
     for (format, media) in [

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dialect_gateway::Scopes;
@@ -75,11 +75,16 @@ impl Entrance for Parrot {
 #[derive(Default)]
 pub(crate) struct Texts {
     pub(crate) route: Option<(&'static str, Arc<dyn WebRoute>)>,
+    /// Nothing can be written.
+    pub(crate) is_full: bool,
+    /// Lines for people.
+    pub(crate) notes: Mutex<Vec<String>>,
 }
 
 impl ServerHooks for Texts {
     fn health(&self) -> Later<'static, HealthReport> {
-        Box::pin(async { HealthReport { serves: true, json: "{\"status\":\"ok\"}".to_owned() } })
+        let serves = !self.is_full;
+        Box::pin(async move { HealthReport { serves, json: "{\"status\":\"ok\"}".to_owned() } })
     }
     fn schema(&self) -> Arc<str> {
         "{\"openrpc\":\"1.3.2\"}".into()
@@ -90,7 +95,9 @@ impl ServerHooks for Texts {
     fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
         self.route.as_ref().filter(|(at, _)| *at == path).map(|(_, route)| route.clone())
     }
-    fn note(&self, _: &str) {}
+    fn note(&self, text: &str) {
+        self.notes.lock().expect("no panic").push(text.to_owned());
+    }
 }
 
 pub(crate) struct Playing {

@@ -58,9 +58,26 @@ async fn inside() {
     for (who, answer) in forged(address).await {
         assert!(answer.starts_with("HTTP/1.1 401"), "{who}: {answer}");
     }
-    let trusting = TailscaleOptions { trust_header: true, ..tailscale };
-    let trusted = start(Access { tailscale: trusting, ..token_access() }).await;
+    let trusting = TailscaleOptions { trust_header: true, ..tailscale.clone() };
+    let trusted = start(Access { tailscale: trusting.clone(), ..token_access() }).await;
     assert_eq!(refused(trusted.address, "/serve", &eve).await, 101);
+    let others = TailscaleOptions { allowed_logins: vec!["bob@x".to_owned()], ..tailscale.clone() };
+    let both = TailscaleOptions { allowed_logins: vec!["bob@x".to_owned(), "ann@x".to_owned()], ..tailscale.clone() };
+    for (now, stays) in [(both, true), (others, false), (TailscaleOptions::default(), false)] {
+        playing.handle.access().set(Access { tailscale: tailscale.clone(), ..token_access() }).expect("it holds");
+        let mut client = dial(address, "/serve", &ann).await.expect("a socket");
+        assert_eq!(client.ask("hi").await.as_deref(), Some("hi"));
+        playing.handle.access().set(Access { tailscale: now, ..token_access() }).expect("it holds");
+        match stays {
+            true => assert_eq!(client.ask("hi").await.as_deref(), Some("hi")),
+            false => assert_eq!(client.close_of_server().await.expect("a close").0, 1008),
+        }
+    }
+    // Who was let in by their word alone goes when words do not count any more; who was asked about stays.
+    let mut by_word = dial(trusted.address, "/serve", &eve).await.expect("a socket");
+    assert_eq!(by_word.ask("hi").await.as_deref(), Some("hi"));
+    trusted.handle.access().set(Access { tailscale, ..token_access() }).expect("it holds");
+    assert_eq!(by_word.close_of_server().await.expect("a close").0, 1008);
     let off = start(token_access()).await;
     assert_eq!(refused(off.address, "/serve", &ann).await, 401);
     let _ = TOKEN;

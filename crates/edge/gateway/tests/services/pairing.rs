@@ -41,6 +41,29 @@ fn g11_a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
     });
 }
 
+/// Somebody sets the clock on the wall: a code lives as long as it was made for, and no one else's time is longer or shorter.
+#[test]
+fn d8_g11_a_clock_that_is_set_ends_no_code_and_makes_none_last() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        let day = 86_400_000;
+        let lists = async |play: &mut Play| {
+            let list = play.result(at, "pairing.list", json!({})).await;
+            list["codes"].as_array().unwrap().len()
+        };
+        for jump in [day, -day] {
+            play.result(at, "pairing.generate", json!({})).await;
+            play.clock.jump(jump);
+            assert_eq!(lists(&mut play).await, 1, "{jump}");
+            let uptime = play.result(at, "system.info", json!({})).await["uptime"].as_u64().unwrap();
+            assert!(uptime < 3_600, "{jump}: {uptime}");
+            tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+            assert_eq!(lists(&mut play).await, 0, "{jump}");
+        }
+    });
+}
+
 #[test]
 fn g11_codes_are_for_operators_bounded_and_can_be_switched_off() {
     paused(async {

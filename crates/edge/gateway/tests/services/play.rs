@@ -67,6 +67,8 @@ pub(crate) struct Play {
     pub(crate) service: GatewayService,
     pub(crate) shelf: Arc<SeenShelf>,
     pub(crate) config: Arc<MadeUpConfig>,
+    /// The one on the wall.
+    pub(crate) clock: Arc<TickingClock>,
     options: Arc<GatewayOptions>,
     pipes: Vec<Option<Pipe>>,
 }
@@ -162,8 +164,8 @@ impl Play {
         let clock: Arc<TickingClock> = Arc::default();
         let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
         let service = service(&stage, &shelf, &clock, &config, (counts, prices));
-        let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
-        Self { stage, service, shelf, config, options: Arc::new(options), pipes: Vec::new() }
+        let options = GatewayOptions::new("0.1.0", clock.clone(), Arc::new(CountedIds::behind(100)));
+        Self { stage, service, shelf, config, clock, options: Arc::new(options), pipes: Vec::new() }
     }
     /// From now on connections meet services that have counted nothing yet.
     pub(crate) fn forget_counts(&mut self) {

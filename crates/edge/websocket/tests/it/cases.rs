@@ -99,8 +99,10 @@ fn fragments() {
     case("6.1.2", &empty, &["text "]);
     case("6.1.3", &[part(TEXT, b""), part(CONTINUATION, b"middle"), whole(CONTINUATION, b"")], &["text middle"]);
     case("unmasked", &[vec![FIN | TEXT, 2, b'h', b'i']], &["!1002"]);
-    let longer_than_it_needs = [vec![FIN | TEXT, 0x80 | 126, 0, 2, 0, 0, 0, 0, b'h', b'i']];
-    case("a length in two bytes", &longer_than_it_needs, &["text hi"]);
+    let longer_than_it_needs = [vec![FIN | TEXT, 0x80 | 126, 0, 125, 0, 0, 0, 0]];
+    case("a length in two bytes", &longer_than_it_needs, &["!1002"]);
+    let longest = [vec![FIN | TEXT, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0]];
+    case("a length in eight bytes", &longest, &["!1002"]);
     case("a length of 64 bits", &[[&[FIN | TEXT, 0xff][..], &[0xff; 12]].concat()], &["!1002"]);
 }
 

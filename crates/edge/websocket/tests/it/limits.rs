@@ -17,7 +17,7 @@ fn a_message_has_a_length() {
     let together = [part(TEXT, &[b'x'; 60]), whole(CONTINUATION, &[b'x'; 5])];
     assert_eq!(heard(&together, SMALL), ["!1009"], "fragments count together");
     // The head is enough: nothing is kept for a message that will be refused.
-    assert_eq!(heard(&[vec![0x81, 0xff, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 3, 4]], SMALL), ["!1009"]);
+    assert_eq!(heard(&[vec![0x81, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 1, 2, 3, 4]], SMALL), ["!1009"]);
 }
 
 #[test]

@@ -112,6 +112,7 @@ impl Town {
         defaults.mode = dice.pick(&[Mode::Prompt, Mode::Prompt, Mode::WorkspaceWrite, Mode::DangerFullAccess]);
         defaults.lane = lane_policy(dice);
         defaults.conduct = Arc::new(conduct);
+        defaults.begins_with_settings = dice.chance(50);
         defaults.max_iterations = 2 + dice.below(6) as u32;
         defaults.on_restart = dice.pick(&self.on_restart);
         defaults.unanswered = dice.pick(&[None, Some(Unanswered::Deny), Some(Unanswered::Keep)]);

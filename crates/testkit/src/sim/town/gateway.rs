@@ -88,14 +88,7 @@ pub(super) fn conduct(dice: &mut Dice) -> Conduct {
     let ask_wait = dice.pick(&[AskWait::default(), wait, wait]);
     let stall_ms = dice.pick(&[600_000, 300, 2_000]);
     let waiting_on_restart = dice.pick(&[WaitingOnRestart::GoesOn, WaitingOnRestart::Dropped]);
-    Conduct {
-        rules,
-        ask_wait,
-        stall_ms,
-        models_stall: stall_ms == 2_000,
-        waiting_on_restart,
-        begins_with_settings: dice.chance(50),
-    }
+    Conduct { rules, ask_wait, stall_ms, models_stall: stall_ms == 2_000, waiting_on_restart }
 }
 
 pub(super) fn slowness(dice: &mut Dice) -> Slow {

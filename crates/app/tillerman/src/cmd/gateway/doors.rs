@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use config::{Configuration, Home};
 use dialect_acp::{Acp, AcpOptions, RemoteOptions};
-use dialect_gateway::{ContextRules, GatewayOptions, OnDisconnect, Scopes};
+use dialect_gateway::{GatewayOptions, OnDisconnect, Scopes};
 use dialect_loaf::{Loaf, LoafOptions};
 use dialect_serve::{Serve, ServeOptions};
 use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins};
@@ -33,6 +33,9 @@ pub(super) const DRIVES: Scopes = Scopes::ALL;
 pub(super) struct DoorParts {
     pub(super) wired: Arc<Wired>,
     hooks: Arc<DaemonHooks>,
+    /// The configuration of the start: what a wire lays over the settings of its sessions is as it was then, like those that
+    /// all sessions start with.
+    pub(super) config: Configuration,
     pub(super) agent_dir: PathBuf,
     data: PathBuf,
     /// The owner has named a model.
@@ -42,8 +45,9 @@ pub(super) struct DoorParts {
 impl DoorParts {
     pub(super) fn new(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, home: &Home, model_asked: bool) -> Arc<Self> {
         let agent_dir = config::agent::directory(&config::process_env, home);
+        let config = hooks.with_config(Configuration::clone);
         let (wired, hooks, data) = (wired.clone(), hooks.clone(), home.data.clone());
-        Arc::new(Self { wired, hooks, agent_dir, data, model_asked })
+        Arc::new(Self { wired, hooks, config, agent_dir, data, model_asked })
     }
 
     /// What a new session starts with, before its wire says more.
@@ -54,10 +58,6 @@ impl DoorParts {
     /// What somebody wants of a session, where they may.
     pub(super) fn wished(&self, basics: &Basics, from: Option<&Path>, usual: Settings) -> Result<Wished, String> {
         wished(basics, from, usual, |model| self.wired.catalogue.may_name(model))
-    }
-
-    pub(super) fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
-        self.hooks.with_config(look)
     }
 }
 
@@ -99,24 +99,21 @@ fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDo
 
 /// The gateway's own dialect.
 fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> DialectDoor<GatewayJoins> {
-    let server = hooks.holds();
     let provider = wired.ports.provider.clone();
-    let options = GatewayOptions {
+    let usual = GatewayOptions {
         prices: Arc::new(move |slug| provider.resolve(slug).ok()?.prices),
         instance: instance.clone(),
         usual: Arc::new(hooks.usual()),
-        on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
-        compact_pct: u64::from(wired.settings.compaction.threshold_pct),
-        context: server.proactive.enabled.then(|| ContextRules {
-            warn_pct: f64::from(server.proactive.warn_pct),
-            checkpoint_pct: f64::from(server.proactive.checkpoint_pct),
-            compact_pct: f64::from(server.proactive.auto_compact_pct),
-        }),
         ..GatewayOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
     };
-    let service = hooks.service.clone();
+    let (service, hooks) = (hooks.service.clone(), hooks.clone());
     let joins = GatewayJoins {
-        options: Arc::new(options),
+        options: Arc::new(move || {
+            let rules = daemon::door_rules(&hooks.holds());
+            let on_disconnect = if rules.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue };
+            let compact_pct = u64::from(hooks.usual_of_wire().compaction.threshold_pct);
+            Arc::new(GatewayOptions { on_disconnect, compact_pct, context: rules.context, ..usual.clone() })
+        }),
         service: Arc::new(move |caller| Box::new(service.for_caller(caller, daemon::login(caller)))),
     };
     DialectDoor {
@@ -143,7 +140,7 @@ impl ServeJoins {
         }
         no_gateway_behind(&args.attach)?;
         let mut usual = self.0.usual();
-        self.0.with_config(|config| crate::cmd::serve::settle(&mut usual, config));
+        crate::cmd::serve::settle(&mut usual, &self.0.config);
         let wished = self.0.wished(&args.basics, arguments.from.as_deref(), usual)?;
         let Wished { which, workspace, model, mode, usual } = wished;
         Ok(ServeOptions {
@@ -183,13 +180,13 @@ struct AcpJoins(Arc<DoorParts>);
 
 impl AcpJoins {
     fn remote(&self, caller: &Caller) -> RemoteOptions {
-        let server = self.0.hooks.holds();
+        let rules = daemon::door_rules(&self.0.hooks.holds());
         // One of our own commands on this machine brings an editor whose files are those that we see.
         let is_near = caller.arguments.is_some() && caller.peer.is_loopback();
         RemoteOptions {
             connection: caller.connection.clone(),
-            client_fs: server.acp.remote_client_fs || is_near,
-            cancel_on_disconnect: server.cancel_on_disconnect,
+            client_fs: rules.remote_client_fs || is_near,
+            cancel_on_disconnect: rules.cancel_on_disconnect,
         }
     }
 
@@ -241,7 +238,7 @@ impl LoafJoins {
         no_gateway_behind(&args.attach)?;
         let mut usual = self.0.usual();
         let owners = usual.clone();
-        self.0.with_config(|config| wires::loaf::settle(&mut usual, config));
+        wires::loaf::settle(&mut usual, &self.0.config);
         // Others may come who can answer.
         usual.unanswered = owners.unanswered;
         self.0.wished(&args.basics, arguments.from.as_deref(), usual)

@@ -10,7 +10,7 @@ use gateway::{
     ConfigSource, EXPORT_PATH, ExportRoute, GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks,
     ServerLoad, ServiceParts, StoreKey, WebRoute,
 };
-use vocab::{Fault, FaultKind, Later, Secret, SessionId, Settings};
+use vocab::{CompactionPolicy, Fault, FaultKind, Later, Secret, SessionId, Settings};
 
 use crate::compose::Wired;
 
@@ -35,8 +35,10 @@ impl DaemonHooks {
         let server = Arc::new(server);
         let key = safefile::private_dir(place).and_then(|()| StoreKey::of_file(&place.join("key")));
         let key = key.map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's key: {error}")))?;
-        let source =
-            SettingsSource::new(wired.engine.clone(), wired.settings.clone(), (config, server.clone()), settings);
+        // What the server's configuration was laid over: a reload lays it anew, and may ask for more than the start did.
+        let mut usual = wired.settings.clone();
+        usual.compaction.threshold_pct = config.compaction(CompactionPolicy::default()).threshold_pct;
+        let source = SettingsSource::new(wired.engine.clone(), usual, (config, server.clone()), settings);
         let source = Arc::new(source);
         let provider = wired.ports.provider.clone();
         let parts = ServiceParts {

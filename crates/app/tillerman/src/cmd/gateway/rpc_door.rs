@@ -42,7 +42,7 @@ impl RpcDoor {
         let mut usual = self.0.usual();
         let owners = usual.clone();
         usual.workspace = directory(flags.workspace.as_deref(), arguments.from.as_deref(), &owners.workspace)?;
-        self.0.with_config(|config| settle::settle(&mut usual, &flags, config, &agent));
+        settle::settle(&mut usual, &flags, &self.0.config, &agent);
         keep_owners(&mut usual, &owners);
         let more = flags.prompts.append.join("\n\n");
         usual.system_prompt = flags.prompts.system.as_deref().map(Arc::from).or(usual.system_prompt);

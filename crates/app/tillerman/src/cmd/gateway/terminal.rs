@@ -115,7 +115,7 @@ fn wish(parts: &DoorParts, hello: &Hello) -> Result<(RunArgs, Wished), String> {
     };
     let mut usual = parts.usual();
     // A person is asked, unless the owner has said otherwise.
-    usual.mode = parts.with_config(|config| config.mode()).unwrap_or(Mode::Prompt);
+    usual.mode = parts.config.mode().unwrap_or(Mode::Prompt);
     let mut basics = args.basics.clone();
     if basics.workspace.is_none() {
         basics.workspace = hello.from.as_deref().and_then(builtin_tools::project::enclosing);

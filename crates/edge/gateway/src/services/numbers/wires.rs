@@ -76,8 +76,8 @@ impl Entrance for CountedEntrance {
             let ended = serving.await;
             open.0.ended[end_of(ended.close.code)].one();
             if let Some(shown) = shown {
-                let code = ended.close.code.number();
-                host::note_at(NoteLevel::Debug, &format!("socket closed: {shown}, {code} {}", ended.close.reason));
+                let how = format!("{} {}", ended.close.code.number(), ended.close.reason);
+                host::note_at(NoteLevel::Debug, &format!("socket closed: {shown}, {}", how.trim_end()));
             }
             ended
         })
