@@ -230,9 +230,9 @@ const checks = {
     await of.close();
   },
   async 'a setting is changed after it was seen what that does, and what waits for a restart holds after one'() {
-    const page = await open(context, '#/config?find=stall_timeout');
+    const page = await open(context, '#/config?find=connection_grace');
     await live(page);
-    const line = page.locator('.config-line', { hasText: 'agent.stall_timeout_s' });
+    const line = page.locator('.config-line', { hasText: 'acp.connection_grace_s' });
     await line.getByRole('button', { name: /^Change/ }).click();
     await line.getByRole('spinbutton').fill('700');
     await line.getByRole('button', { name: 'See what would change' }).click();
