@@ -27,6 +27,8 @@ pub struct TerminalOptions {
     /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
     /// the workspace.
     pub bound: Option<Mode>,
+    /// Others may be on the session, so that a turn which is not ours may be theirs. Else it is one that goes on because we came.
+    pub is_shared: bool,
     pub builtins: BuiltinCommands,
 }
 

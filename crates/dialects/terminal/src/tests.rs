@@ -266,6 +266,7 @@ fn run_options(answers: AnswerPolicy) -> TerminalOptions {
         answers,
         way_back: Some("tillerman repl --resume".into()),
         bound: None,
+        is_shared: true,
         builtins: BUILTINS,
     }
 }
@@ -277,6 +278,7 @@ fn repl_options() -> TerminalOptions {
         answers: AnswerPolicy::Person,
         way_back: Some("tillerman repl --resume".into()),
         bound: None,
+        is_shared: true,
         builtins: BUILTINS,
     }
 }

@@ -45,7 +45,7 @@ impl<R: Renderer> TerminalDialect<R> {
     /// The turn that runs is none of the one prompt's, and who reads is not to see it.
     pub(crate) fn passes_over_turn(&self) -> bool {
         let is_anothers = self.view.running.is_some() && self.view.running != self.view.turn;
-        self.one_shot && is_anothers && !self.renderer.shows_others()
+        self.options.is_shared && self.one_shot && is_anothers && !self.renderer.shows_others()
     }
 
     pub(crate) fn keep_behind_recall(&mut self, told: &Told, out: &mut Out) {

@@ -50,7 +50,15 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
         () => AnswerPolicy::Person,
     };
     let way_back = (!args.basics.no_session).then(|| "tillerman repl --resume".to_owned());
-    let options = TerminalOptions { open, once: None, answers, way_back, bound: args.basics.mode, builtins: BUILTINS };
+    let options = TerminalOptions {
+        open,
+        once: None,
+        answers,
+        way_back,
+        bound: args.basics.mode,
+        is_shared: false,
+        builtins: BUILTINS,
+    };
     let terminal = TerminalDialect::new(options, streams.text_renderer(true).with_prices(price_of(&wired)));
     let options = host::PumpOptions { grace: GRACE, frame_log, ..host::PumpOptions::default() };
     interaction.console.waits(None);

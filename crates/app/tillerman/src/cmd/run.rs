@@ -79,7 +79,15 @@ async fn start(args: args::RunArgs) -> anyhow::Result<u8> {
         () => AnswerPolicy::Nobody,
     };
     let once = Some(vec![Part::text(prompt)]);
-    let terminal = TerminalOptions { open, once, answers, way_back: None, bound: args.basics.mode, builtins: BUILTINS };
+    let terminal = TerminalOptions {
+        open,
+        once,
+        answers,
+        way_back: None,
+        bound: args.basics.mode,
+        is_shared: false,
+        builtins: BUILTINS,
+    };
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let options = host::PumpOptions { grace: GRACE, frame_log, signals: true, ..host::PumpOptions::default() };

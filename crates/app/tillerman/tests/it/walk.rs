@@ -53,7 +53,7 @@ const OTHER_ROOMS: &[&str] = &[
 const ROOMS_OF_CALLS: &[&str] = &["core/engine/src/session/calls", "core/engine/src/permission", "tools/"];
 
 /// Files in which a plain prompt works, outside provider, store and the vocabulary.
-const PLAIN_FILES_MAX: usize = 56;
+const PLAIN_FILES_MAX: usize = 57;
 /// What a `bash` call with a question enters besides.
 const CALL_FILES_MAX: usize = 20;
 

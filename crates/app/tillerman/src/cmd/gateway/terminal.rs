@@ -165,6 +165,7 @@ async fn talk(
         answers,
         way_back: Some(format!("tillerman repl {} --resume", attach::given(&hello.words))),
         bound: args.basics.mode,
+        is_shared: true,
         builtins: BUILTINS,
     };
     let engine = parts.wired.engine.clone();
