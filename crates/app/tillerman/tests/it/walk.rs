@@ -55,7 +55,7 @@ const ROOMS_OF_CALLS: &[&str] = &["core/engine/src/session/calls", "core/engine/
 /// Files in which a plain prompt works, outside provider, store and the vocabulary.
 const PLAIN_FILES_MAX: usize = 57;
 /// What a `bash` call with a question enters besides.
-const CALL_FILES_MAX: usize = 20;
+const CALL_FILES_MAX: usize = 21;
 
 struct Watched {
     process: Child,
