@@ -4,7 +4,7 @@
 //! * `shape`, `methods`, `params`, `results`, `events`: what can be asked and told, declared once. `envelope`: one frame in.
 //!   `ledger`: the ids, and every frame out.
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
-//! * `inbound`: what each method does. `flow`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`, `joining`: what
+//! * `inbound`: what each method does. `opening`, `leaving`: being on sessions. `works`, `pending`: what was wanted. `replies`, `repeats`: what
 //!   the answers mean. `commands`: what a slash at the start of a message means.
 //! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`, `end_of_run`: what is told of it.
 //! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
@@ -20,16 +20,15 @@ mod ends;
 mod envelope;
 pub mod events;
 mod faults;
-mod flow;
 mod heard_reply;
 mod inbound;
-mod joining;
 mod leaving;
 mod ledger;
 mod listeners;
 mod log_context;
 mod methods;
 mod news;
+mod opening;
 mod openrpc;
 mod outbound;
 mod own;
@@ -37,6 +36,7 @@ pub mod params;
 mod pending;
 mod projection;
 mod rate;
+mod repeats;
 mod replies;
 pub mod results;
 mod run;
@@ -55,9 +55,9 @@ use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 
 use auth_state::Auth;
 use envelope::{BadFrame, GatewayRequest};
-use flow::Opening;
 use ledger::{Awaits, IN_FLIGHT_MAX, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
+use opening::Opening;
 use own::Out;
 use pending::{GatewayPending, StopWish, SubscribePlan, Work};
 use rate::{Bucket, Rate};
