@@ -22,9 +22,10 @@ impl<W> Default for Pending<W> {
 
 impl<W> Pending<W> {
     /// Sends a command under a fresh tag.
-    pub fn submit<Own>(&mut self, target: Target, verb: Verb, what: W, out: &mut Out<Own>) {
+    pub fn submit<Own>(&mut self, target: Target, verb: Verb, what: W, out: &mut Out<Own>) -> Tag {
         let tag = self.tag(what);
         out.commands.push(Command::of(tag, target, verb));
+        tag
     }
 
     /// The same with a call of the dialect's own.

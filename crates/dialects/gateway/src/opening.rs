@@ -51,11 +51,11 @@ impl Gateway {
     }
     pub(crate) fn submit(&mut self, session: &SessionId, verb: Verb, what: Wanted, out: &mut Out) -> Tag {
         let pending = GatewayPending::Command { session: Some(session.clone()), what };
-        self.pending.submit(Target::Session(session.clone()), verb, pending, out);
+        let tag = self.pending.submit(Target::Session(session.clone()), verb, pending, out);
         if let Some(view) = self.view_mut(session) {
             view.asked += 1;
         }
-        out.commands.last().map_or(Tag(0), |command| command.tag)
+        tag
     }
     /// Asks a service.
     pub(crate) fn call(&mut self, call: GatewayOwn, what: WantedOfService, out: &mut Out) {
