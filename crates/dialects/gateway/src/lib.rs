@@ -180,13 +180,9 @@ impl Gateway {
     }
 
     /// One request; whatever is wrong with it is its answer. `rate`: whether it comes too fast.
-    fn request(
-        &mut self,
-        request: GatewayRequest<'_>,
-        rate: &Result<(), GatewayRefusal>,
-        out: &mut Out,
-    ) -> Result<(), BadFrame> {
+    fn request(&mut self, request: GatewayRequest<'_>, out: &mut Out) -> Result<(), BadFrame> {
         let GatewayRequest { id, jsonrpc, method, params } = request;
+        let rate = self.check_rate(out);
         let id = self.ledger.open(id, jsonrpc, out.now_ms).map_err(|why| {
             let refusal = match why {
                 NotOpened::Duplicate => envelope::duplicate(id),
@@ -196,9 +192,10 @@ impl Gateway {
                     refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS)
                 }
             };
+            let refusal = rate.clone().err().unwrap_or(refusal);
             BadFrame { id: None, jsonrpc, refusal }
         })?;
-        if let Err(refusal) = rate.clone().and_then(|()| self.ask(id, &method, params, out)) {
+        if let Err(refusal) = rate.and_then(|()| self.ask(id, &method, params, out)) {
             self.refuse(id, &refusal, out);
         }
         Ok(())
@@ -281,8 +278,6 @@ impl Dialect for Gateway {
     fn greet(&mut self, _: &mut Out) {}
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
-        // Whatever it is: what is refused costs as much to read.
-        let rate = self.check_rate(out);
         let text = match frame {
             Frame::Whole(wire::NO_TEXT) => Err(envelope::no_text()),
             Frame::Whole(bytes) => wire::check(bytes).map_err(|error| envelope::parse_error(&error.to_string())),
@@ -290,12 +285,11 @@ impl Dialect for Gateway {
         };
         let text = text.map(wire::replace_lone_surrogates);
         let heard = match &text {
-            Ok(text) => envelope::read(text).and_then(|request| self.request(request, &rate, out)),
+            Ok(text) => envelope::read(text).and_then(|request| self.request(request, out)),
             Err(refusal) => Err(BadFrame { id: None, jsonrpc: false, refusal: refusal.clone() }),
         };
         if let Err(BadFrame { id, jsonrpc, refusal }) = heard {
-            let refusal = rate.err().unwrap_or(refusal);
-            // An id in flight belongs to its request: what is said here is nobody's.
+            // Who debugs a client can go on: what is no request counts for nothing, and ends nothing. An id in flight belongs to its request: what is said here is nobody's.
             let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
             match usable {
                 Some(id) => self.refuse(id, &refusal, out),
