@@ -281,6 +281,8 @@ pub(crate) enum WorkPart {
     Inspect,
     Interrupt,
     TakeBack,
+    /// Of the message of this request: where a run has taken it meanwhile, that is to be stopped.
+    TakeBackOf(RequestId),
     /// Of what this request came into later: where others want it, the request goes alone.
     Withdraw(RequestId),
     Abort,

@@ -4,7 +4,7 @@ use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb, Tag};
 
 use crate::Gateway;
 use crate::faults;
-use crate::ledger::{RequestId, StopBy};
+use crate::ledger::{Awaits, RequestId, StopBy};
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{Wanted, WantedOfService, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
@@ -62,17 +62,19 @@ impl Gateway {
         result: Result<Reply, Fault>,
         out: &mut Out,
     ) {
-        let (mut interrupted, mut withdrawn) = (false, None);
+        let (mut interrupted, mut withdrawn, mut missed) = (false, None, None);
         self.work(number, |work| {
             work.left = work.left.saturating_sub(1);
             match (part, result) {
+                (WorkPart::TakeBackOf(id), Ok(Reply::Queue(items))) if items.is_empty() => missed = Some(id),
+                (WorkPart::TakeBackOf(id), Err(fault)) if fault.kind == FaultKind::NotFound => missed = Some(id),
                 (WorkPart::Withdraw(id), Ok(Reply::Interrupted { was_running: false })) => withdrawn = Some(id),
                 (WorkPart::Withdraw(id), Ok(Reply::Queue(items))) if items.is_empty() => withdrawn = Some(id),
                 (WorkPart::Interrupt | WorkPart::Withdraw(_), Ok(Reply::Interrupted { was_running })) => {
                     work.active |= was_running;
                     interrupted = was_running;
                 }
-                (WorkPart::TakeBack | WorkPart::Withdraw(_), Ok(Reply::Queue(items))) => {
+                (WorkPart::TakeBack | WorkPart::TakeBackOf(_) | WorkPart::Withdraw(_), Ok(Reply::Queue(items))) => {
                     work.queued += items.len() as u64
                 }
                 (WorkPart::Abort, Ok(_)) => work.active = true,
@@ -80,11 +82,15 @@ impl Gateway {
                 (WorkPart::Slash, Ok(Reply::Slash(reply))) => work.slash = Some(reply),
                 (WorkPart::Used, Ok(Reply::Slash(reply))) => work.used = Some(reply),
                 // It was over before it could be stopped.
-                (WorkPart::TakeBack | WorkPart::Interrupt | WorkPart::Withdraw(_) | WorkPart::Abort, Err(fault))
-                    if matches!(
-                        fault.kind,
-                        FaultKind::NotFound | FaultKind::UnknownSession | FaultKind::NothingToDo
-                    ) => {}
+                (
+                    WorkPart::TakeBack
+                    | WorkPart::TakeBackOf(_)
+                    | WorkPart::Interrupt
+                    | WorkPart::Withdraw(_)
+                    | WorkPart::Abort,
+                    Err(fault),
+                ) if matches!(fault.kind, FaultKind::NotFound | FaultKind::UnknownSession | FaultKind::NothingToDo) => {
+                }
                 (_, Ok(_)) => {}
                 (WorkPart::Set, Err(fault)) => {
                     work.refused.get_or_insert_with(|| faults::refused_change(&fault));
@@ -96,6 +102,10 @@ impl Gateway {
         });
         if let Some(id) = withdrawn {
             self.withdraw(id, number, StopBy::Sender, out);
+        }
+        // A run took the message while it was to be taken back, and was told before this answer.
+        if let Some(id) = missed.filter(|id| matches!(self.ledger.stage(*id), Some(Awaits::Running { .. }))) {
+            self.cancel_one(id, number, StopBy::Sender, out);
         }
         if interrupted && let Some(at) = session.and_then(|session| self.view_at(session)) {
             self.cancel_requested(at, out);

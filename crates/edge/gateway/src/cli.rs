@@ -10,7 +10,7 @@ use vocab::{Fault, FaultKind, Secret};
 use crate::holder::LockHolder;
 use crate::home_lock::{GatewayFile, NamelessGateway, RunningGateway, lock_file};
 use crate::scopes_from;
-use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main_token, revoke_token};
+use crate::tokens::{TokenFile, TokenStore, add_token, main_token, make_main_token, read_main_token, revoke_token};
 
 /// One runs, and is not well or cannot be asked.
 const NOT_WELL: u8 = 1;
@@ -269,14 +269,11 @@ pub fn url(home: &Path, with_token: Option<Option<ConfiguredToken>>) -> Result<C
 }
 
 pub fn token(home: &Path, configured: Option<ConfiguredToken>) -> Result<CliSaid, Fault> {
-    let there = match known(home, configured)? {
-        Some(configured) => Some(configured.token),
-        None => read_main_token(home).map_err(failed("the token"))?,
+    let token = match known(home, configured)? {
+        Some(configured) => configured.token,
+        None => main_token(home).map_err(failed("the token"))?,
     };
-    match there {
-        Some(token) => Ok(said(format!("{}\n", token.expose()))),
-        None => rotate(home, None),
-    }
+    Ok(said(format!("{}\n", token.expose())))
 }
 
 pub fn rotate(home: &Path, configured: Option<ConfiguredToken>) -> Result<CliSaid, Fault> {

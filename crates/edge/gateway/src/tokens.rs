@@ -267,10 +267,25 @@ pub fn read_main_token(home: &Path) -> io::Result<Option<Secret>> {
     }
 }
 
+/// The same, and one is made where there is none: whoever asks at once is told the same one.
+pub(crate) fn main_token(home: &Path) -> io::Result<Secret> {
+    safefile::private_dir(home)?;
+    let _alone = TokenFile::new(home).alone()?;
+    match read_main_token(home)? {
+        Some(token) => Ok(token),
+        None => write_main_token(home),
+    }
+}
+
 /// Makes it, in place of the one that is there.
 pub fn make_main_token(home: &Path) -> io::Result<Secret> {
-    let token = new_token()?;
     safefile::private_dir(home)?;
+    let _alone = TokenFile::new(home).alone()?;
+    write_main_token(home)
+}
+
+fn write_main_token(home: &Path) -> io::Result<Secret> {
+    let token = new_token()?;
     safefile::replace(&home.join("token"), format!("{}\n", token.expose()).as_bytes())?;
     Ok(token)
 }
@@ -278,6 +293,17 @@ pub fn make_main_token(home: &Path) -> io::Result<Secret> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_who_ask_for_the_first_token_at_once_are_told_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let told: Vec<Secret> = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| main_token(home.path()).unwrap())).collect();
+            asking.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let kept = read_main_token(home.path()).unwrap().unwrap();
+        assert!(told.iter().all(|token| token.expose() == kept.expose()));
+    }
 
     #[test]
     fn tokens_are_kept_as_digests_and_revoked_by_name() {

@@ -73,7 +73,7 @@ impl Gateway {
                 }
                 let (verb, part) = match (others, is_own) {
                     _ if timed_out => return self.withdraw(id, work, by, out),
-                    (0, true) => (QueueVerb::TakeBack(item), WorkPart::TakeBack),
+                    (0, true) => (QueueVerb::TakeBack(item), WorkPart::TakeBackOf(id)),
                     (0, false) => (QueueVerb::TakeBackUnlessWanted(item), WorkPart::Withdraw(id)),
                     _ => return self.withdraw(id, work, by, out),
                 };

@@ -543,6 +543,28 @@ fn a_cancel_that_overtakes_its_message_is_carried_out_when_it_is_known_where() {
         talk.reply(Ok(stopped));
         assert!(talk.frames().contains(&format!("2 = {{{told}}}")));
     }
+    // A run takes it while it is to be taken back: that one is stopped then.
+    for missed in [Ok(Reply::Queue(Vec::new())), Err(Fault::new(FaultKind::NotFound, "it waits no more"))] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
+        talk.reply(Ok(Reply::Waiting { item: "i".into(), position: 0 }));
+        talk.log([started("t")]);
+        talk.tell(Event::Queue(vocab::QueueEvent::Ended {
+            item: "i".into(),
+            tag: Tag(1),
+            end: vocab::ItemEnd::Consumed,
+            why: vocab::SettleReason::Ran,
+            turn: Some("t".into()),
+            lane: None,
+        }));
+        talk.out.commands.retain(|command| !matches!(command.verb, Verb::Session(SessionVerb::Recount { .. })));
+        talk.reply(missed);
+        let interrupt = SessionVerb::Interrupt { turn: Some("t".into()) };
+        assert_eq!(talk.out.commands.last().map(|command| &command.verb), Some(&Verb::Session(interrupt)));
+        talk.reply(Ok(Reply::Interrupted { was_running: true }));
+        let told = r#"2 = {"active":true,"cancelled":true,"queued":0}"#;
+        assert!(talk.frames().contains(&told.to_owned()));
+    }
     // It was not taken, or its session has gone: there is nothing to stop.
     for is_gone in [false, true] {
         let mut talk = Talk::on(None);
