@@ -101,6 +101,11 @@ const checks = {
     await now.getByRole('textbox', { name: 'Message for chat:tab-three' }).fill('say "from now"');
     await now.keyboard.press('Enter');
     await now.getByText('Kept; it goes out when the gateway is back').waitFor();
+    // A tab that is closed before it has heard the key has nothing to keep.
+    for (const text of ['from one', 'from two']) {
+      const isKept = (text) => Object.values(localStorage).some((it) => it.includes(text));
+      await until(() => now.evaluate(isKept, text), `the browser to keep ${text}`);
+    }
     const asked = new Promise((done) => one.once('dialog', (dialog) => (done(dialog.type()), dialog.accept())));
     await one.close({ runBeforeUnload: true });
     assert.equal(await asked, 'beforeunload');
